@@ -31,6 +31,7 @@ var malformed = []struct {
 	{"huge value length", wire("I").u32(relationOID).u8('N').u16(2).u8('t').u32(^uint32(0)).null(), "short value"},
 	{"huge relation count", wire("T").u32(^uint32(0)).u8(0).u32(relationOID), "more relations than bytes"},
 	{"huge column count", wire("R").u32(9).str("a").str("b").u8('d').u16(65535).column(0, "x", 1, 1), "more columns than bytes"},
+	{"one column more than there is room for", wire("R").u32(9).str("a").str("b").u8('d').u16(2).column(0, "x", 1, 1), "more columns than bytes"},
 	{"huge content length", wire("M").u8(0).u64(1).str("p").u32(^uint32(0)).u8(1), "short content"},
 	{"name without an end", append(wire("O").u64(1), "abc"...), "short name"},
 	{"relation without a name", wire("R").u32(9).str("a"), "short name"},
