@@ -1,0 +1,112 @@
+package publish
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/event"
+)
+
+// Checkpoint is what is known to be stored of one source. It is written before the slot is told, so that the slot
+// never stands beyond it.
+type Checkpoint struct {
+	Source   string
+	Identity Identity
+	// W: every row up to it is stored or parked.
+	W           event.Position
+	CommittedAt time.Time // of W's transaction
+	// Confirmable is the LSN that may be confirmed to the slot.
+	Confirmable decoder.LSN
+	// Streams gives each stream's mark: its rows beyond W lie after it.
+	Streams map[string]Mark
+	// Subjects gives what was published to each stream when this was written.
+	Subjects map[string][]string
+	// Phase is "initial" while rows older than the slot are published from their tables.
+	Phase string
+	// InitialFrom gives where each stream stood when that phase began.
+	InitialFrom map[string]Mark
+	WrittenAt   time.Time
+}
+
+// Identity is the slot that a source's positions belong to. A copy of the database has another.
+type Identity struct {
+	SystemID    string `json:"system_id"`
+	DatabaseOID uint32 `json:"database_oid"`
+	Database    string `json:"database"`
+	Slot        string `json:"slot"`
+}
+
+// PhaseInitial is the Phase of a first start that publishes existing rows.
+const PhaseInitial = "initial"
+
+const checkpointVersion = 1
+
+// checkpointEntry is a Checkpoint as it stands in NATS, to be read by people too.
+type checkpointEntry struct {
+	Version     int                 `json:"version"`
+	Source      string              `json:"source"`
+	Identity    Identity            `json:"identity"`
+	W           string              `json:"w,omitempty"`
+	CommittedAt *time.Time          `json:"committed_at,omitempty"`
+	Confirmable string              `json:"confirmable"`
+	Streams     map[string]Mark     `json:"streams"`
+	Subjects    map[string][]string `json:"subjects,omitempty"`
+	Phase       string              `json:"phase,omitempty"`
+	InitialFrom map[string]Mark     `json:"initial_from,omitempty"`
+	WrittenAt   time.Time           `json:"written_at"`
+	Writer      string              `json:"writer"` // one process
+}
+
+func (cp *Checkpoint) encode(writer string) ([]byte, error) {
+	e := checkpointEntry{
+		Version:     checkpointVersion,
+		Source:      cp.Source,
+		Identity:    cp.Identity,
+		Confirmable: cp.Confirmable.String(),
+		Streams:     cp.Streams,
+		Subjects:    cp.Subjects,
+		Phase:       cp.Phase,
+		InitialFrom: cp.InitialFrom,
+		WrittenAt:   cp.WrittenAt,
+		Writer:      writer,
+	}
+	if !cp.W.IsZero() {
+		e.W = cp.W.String()
+	}
+	if !cp.CommittedAt.IsZero() {
+		e.CommittedAt = &cp.CommittedAt
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode checkpoint of source %q: %w", cp.Source, err)
+	}
+	return data, nil
+}
+
+func decodeCheckpoint(data []byte) (cp *Checkpoint, writer string, err error) {
+	var e checkpointEntry
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, "", fmt.Errorf("decode checkpoint: %w", err)
+	}
+	if e.Version != checkpointVersion {
+		return nil, "", fmt.Errorf("decode checkpoint of source %q: version %d is not %d: run the tidegate that wrote it",
+			e.Source, e.Version, checkpointVersion)
+	}
+	cp = &Checkpoint{Source: e.Source, Identity: e.Identity, Streams: e.Streams, Subjects: e.Subjects,
+		Phase: e.Phase, InitialFrom: e.InitialFrom, WrittenAt: e.WrittenAt}
+	if e.CommittedAt != nil {
+		cp.CommittedAt = *e.CommittedAt
+	}
+	if cp.Confirmable, err = decoder.ParseLSN(e.Confirmable); err != nil {
+		return nil, "", fmt.Errorf("decode checkpoint of source %q: %w", e.Source, err)
+	}
+	if e.W == "" {
+		return cp, e.Writer, nil
+	}
+	if cp.W, err = event.ParsePosition(e.W); err != nil {
+		return nil, "", fmt.Errorf("decode checkpoint of source %q: %w", e.Source, err)
+	}
+	return cp, e.Writer, nil
+}

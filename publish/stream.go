@@ -1,0 +1,138 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Stream is a JetStream stream as it was when last looked at. It has one user at a time.
+type Stream struct {
+	Name              string
+	Subjects          []string
+	MaxMsgSize        int // of headers and body; -1 is no limit
+	DuplicateWindow   time.Duration
+	Retention         jetstream.RetentionPolicy
+	Storage           jetstream.StorageType
+	Discard           jetstream.DiscardPolicy
+	Replicas          int
+	MaxMsgsPerSubject int64
+
+	conn     *Conn
+	own      []string // what the bridge publishes here
+	filter   []string // what a tail is read from; nil is everything
+	replyLen int
+}
+
+// State is what a stream holds. Last is never smaller than before, however much is removed.
+type State struct {
+	First, Last, Messages uint64
+}
+
+// Covers reports whether the stream takes messages at subject.
+func (s *Stream) Covers(subject string) bool { return coveredByAny(s.Subjects, subject) }
+
+// Own gives the subjects under which the bridge publishes here.
+func (s *Stream) Own() []string { return s.own }
+
+// ReadOnly lets tails be read from the bridge's own subjects and those in written alone: the subjects that the
+// checkpoint says were own when it was written. With written empty everything is read, as it is by default.
+func (s *Stream) ReadOnly(written []string) {
+	if s.filter = nil; len(written) == 0 {
+		return
+	}
+	for _, subject := range append(append([]string(nil), s.own...), written...) {
+		s.filter = widen(s.filter, subject)
+	}
+}
+
+// Info asks the stream's leader what it holds and takes note of a changed configuration. A stream that is gone is a
+// *LostError.
+func (s *Stream) Info(ctx context.Context) (State, error) {
+	info, err := s.conn.streamInfo(ctx, s.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return State{}, &LostError{Stream: s.Name, Reason: "the stream does not exist any more"}
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read state of stream %s: %w", s.Name, err)
+	}
+	s.take(&info.config)
+	return info.state, nil
+}
+
+func (s *Stream) take(c *jetstream.StreamConfig) {
+	s.Subjects = c.Subjects
+	s.MaxMsgSize = int(c.MaxMsgSize)
+	s.DuplicateWindow = c.Duplicates
+	s.Retention, s.Storage, s.Discard = c.Retention, c.Storage, c.Discard
+	s.Replicas = c.Replicas
+	s.MaxMsgsPerSubject = c.MaxMsgsPerSubject
+}
+
+// streamInfo is the answer to STREAM.INFO, with the configuration as the server wrote it too: a newer server's may
+// have settings that this client does not know and must not drop.
+type streamInfo struct {
+	config jetstream.StreamConfig
+	raw    map[string]json.RawMessage
+	state  State
+}
+
+func (c *Conn) streamInfo(ctx context.Context, name string) (*streamInfo, error) {
+	var answer struct {
+		Config json.RawMessage `json:"config"`
+		State  struct {
+			First    uint64 `json:"first_seq"`
+			Last     uint64 `json:"last_seq"`
+			Messages uint64 `json:"messages"`
+		} `json:"state"`
+	}
+	if err := c.call(ctx, "STREAM.INFO."+name, nil, &answer); err != nil {
+		return nil, err
+	}
+	info := &streamInfo{state: State(answer.State)}
+	if err := json.Unmarshal(answer.Config, &info.config); err != nil {
+		return nil, fmt.Errorf("read configuration of stream %s: %w", name, err)
+	}
+	if err := json.Unmarshal(answer.Config, &info.raw); err != nil {
+		return nil, fmt.Errorf("read configuration of stream %s: %w", name, err)
+	}
+	return info, nil
+}
+
+// call makes one request to the JetStream API. A refusal is a *jetstream.APIError.
+func (c *Conn) call(ctx context.Context, subject string, request, answer any) error {
+	var body []byte
+	if request != nil {
+		var err error
+		if body, err = json.Marshal(request); err != nil {
+			return fmt.Errorf("encode request to %s: %w", subject, err)
+		}
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	m, err := c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: c.prefix + subject, Data: body})
+	if err != nil {
+		return fmt.Errorf("call %s: %w", subject, causeOf(ctx, err))
+	}
+	var refusal struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &refusal); err != nil {
+		return fmt.Errorf("read answer of %s: %w", subject, err)
+	}
+	if refusal.Error != nil {
+		return refusal.Error
+	}
+	if err := json.Unmarshal(m.Data, answer); err != nil {
+		return fmt.Errorf("read answer of %s: %w", subject, err)
+	}
+	return nil
+}
+
+// callTimeout bounds one request; a server that has no leader does not answer.
+const callTimeout = 5 * time.Second
