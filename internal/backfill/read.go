@@ -1,0 +1,163 @@
+// Package backfill reads outbox rows from their table: those that a stream does not have. It is the one way from a
+// table to events, whatever makes it necessary.
+package backfill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/event"
+)
+
+// Table is an outbox and the column that tells the order of its rows.
+type Table struct {
+	*event.Table
+	// OrderBy is the configured column; "" lets Read find one: seq, or an id that is an integer.
+	OrderBy string
+}
+
+// OrderError says that nothing tells in which order a table's rows were written.
+type OrderError struct{ Table string }
+
+func (e *OrderError) Error() string {
+	return fmt.Sprintf("read table %s: no column tells the order of its rows: it has no seq, and its id is no integer", e.Table)
+}
+
+// Hint says what can be done about it.
+func (e *OrderError) Hint() string {
+	return "add one: ALTER TABLE " + e.Table + " ADD COLUMN seq bigint GENERATED ALWAYS AS IDENTITY (CACHE 1); or name one with outboxes[].order_by"
+}
+
+// Snapshot opens a read-only transaction that sees exactly what the exported snapshot sees. Row security is off: a
+// role that may not see every row gets an error and not fewer rows.
+func Snapshot(ctx context.Context, conn *pgx.Conn, snapshot string) (pgx.Tx, error) {
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return nil, fmt.Errorf("begin reading the snapshot: %w", err)
+	}
+	// The name comes from the server and is quoted as a literal: SET takes no parameters.
+	literal := "'" + strings.ReplaceAll(snapshot, "'", "''") + "'"
+	for _, statement := range []string{
+		"SET TRANSACTION SNAPSHOT " + literal,
+		"SET LOCAL row_security = off",
+		"SET LOCAL TimeZone = 'UTC'", "SET LOCAL DateStyle = 'ISO'", "SET LOCAL bytea_output = 'hex'", "SET LOCAL extra_float_digits = 3",
+		"SET LOCAL statement_timeout = 0",
+	} {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return nil, errors.Join(fmt.Errorf("prepare reading the snapshot: %w", err), tx.Rollback(ctx))
+		}
+	}
+	return tx, nil
+}
+
+// Read gives every row of the table to each, in its order, as text values. The tuple is valid during the call only.
+func Read(ctx context.Context, tx pgx.Tx, t Table, each func(*event.Binding, decoder.Tuple) error) error {
+	name := pgx.Identifier(strings.SplitN(t.Name, ".", 2)).Sanitize()
+	columns, err := describe(ctx, tx, name)
+	if err != nil {
+		return fmt.Errorf("read table %s: %w", t.Name, err)
+	}
+	binding, err := t.BindColumns(columns)
+	if err != nil {
+		return err
+	}
+	order, err := t.order(columns)
+	if err != nil {
+		return err
+	}
+	if err := readRows(ctx, tx, selection(name, columns, order), binding, each); err != nil {
+		return fmt.Errorf("read table %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+func readRows(ctx context.Context, tx pgx.Tx, sql string, b *event.Binding, each func(*event.Binding, decoder.Tuple) error) error {
+	rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec, pgx.QueryResultFormats{pgx.TextFormatCode})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var tuple decoder.Tuple
+	for rows.Next() {
+		tuple = tuple[:0]
+		for _, v := range rows.RawValues() {
+			value := decoder.Value{Kind: decoder.ValueText, Data: v}
+			if v == nil {
+				value.Kind = decoder.ValueNull
+			}
+			tuple = append(tuple, value)
+		}
+		if err := each(b, tuple); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// describe gives the names and types of a table's columns, without reading a row.
+func describe(ctx context.Context, tx pgx.Tx, name string) ([]event.Column, error) {
+	rows, err := tx.Query(ctx, "SELECT * FROM "+name+" LIMIT 0")
+	if err != nil {
+		return nil, err
+	}
+	rows.Close()
+	return toColumns(rows.FieldDescriptions()), rows.Err()
+}
+
+func toColumns(fields []pgconn.FieldDescription) []event.Column {
+	columns := make([]event.Column, len(fields))
+	for i, f := range fields {
+		columns[i] = event.Column{Name: f.Name, TypeOID: f.DataTypeOID}
+	}
+	return columns
+}
+
+func (t Table) order(columns []event.Column) (string, error) {
+	want := t.OrderBy
+	for _, c := range columns {
+		switch {
+		case want != "" && c.Name == want:
+			return want, nil
+		case want == "" && c.Name == "seq":
+			return c.Name, nil
+		}
+	}
+	if want != "" {
+		return "", &event.SchemaError{Table: t.Name, Column: want, Reason: "it is named by order_by, but the table does not have it"}
+	}
+	id := t.Columns.ID
+	if id == "" {
+		id = event.DefaultColumns(t.Kind).ID
+	}
+	for _, c := range columns {
+		if c.Name == id && (c.TypeOID == pgtype.Int8OID || c.TypeOID == pgtype.Int4OID || c.TypeOID == pgtype.Int2OID) {
+			return c.Name, nil
+		}
+	}
+	return "", &OrderError{t.Name}
+}
+
+// selection selects every column as the text that the replication stream would carry.
+func selection(name string, columns []event.Column, order string) string {
+	var b strings.Builder
+	b.WriteString("SELECT ")
+	for i, c := range columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(pgx.Identifier{c.Name}.Sanitize())
+		b.WriteString("::text")
+	}
+	b.WriteString(" FROM ")
+	b.WriteString(name)
+	b.WriteString(" ORDER BY ")
+	b.WriteString(pgx.Identifier{order}.Sanitize())
+	return b.String()
+}

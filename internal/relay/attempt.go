@@ -1,0 +1,321 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/internal/admin"
+	"github.com/tidegate-cdc/tidegate/internal/exit"
+	"github.com/tidegate-cdc/tidegate/internal/lookup"
+	"github.com/tidegate-cdc/tidegate/publish"
+	"github.com/tidegate-cdc/tidegate/slot"
+)
+
+// attempt looks at both sides, decides how to start, and runs one session.
+func (b *Bridge) attempt(ctx context.Context) error {
+	sql, srv, err := b.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sql.Close(context.WithoutCancel(ctx)) }()
+	if srv.Slot != nil && srv.Slot.ActivePID != 0 {
+		return b.standBy(ctx)
+	}
+	if err := b.connectNATS(ctx); err != nil {
+		return err
+	}
+	cp, err := b.points.Load(ctx, b.cfg.Source.Name)
+	if err != nil {
+		return fromNATS(err)
+	}
+	next, err := b.situation(ctx, sql, srv, cp).decide()
+	if err != nil {
+		return err
+	}
+	streams, err := b.ensureStreams(ctx, cp)
+	if err != nil {
+		return err
+	}
+	return b.begin(ctx, next, sql, srv.DatabaseOID, streams)
+}
+
+// inspect connects to PostgreSQL and checks that a slot can work there.
+func (b *Bridge) inspect(ctx context.Context) (*pgx.Conn, *slot.Server, error) {
+	sql, err := slot.ConnectSQL(ctx, b.slot, "setup")
+	if err != nil {
+		return nil, nil, err
+	}
+	srv, err := slot.Inspect(ctx, sql, b.slot)
+	if err == nil {
+		err = srv.Check(b.slot)
+	}
+	if err != nil {
+		_ = sql.Close(context.WithoutCancel(ctx))
+		return nil, nil, err
+	}
+	return sql, srv, nil
+}
+
+// standBy waits until the slot is free. The slot is the lock: who holds it publishes, and nobody else.
+func (b *Bridge) standBy(ctx context.Context) error {
+	b.metrics.active.Set(0)
+	b.health.Clear("session")
+	last := 0
+	err := slot.WaitFree(ctx, b.slot, func(h slot.Holder) {
+		b.health.SetRole(admin.RoleStandby, fmt.Sprintf("pid %d (%s)", h.PID, h.Application))
+		if h.PID != last {
+			last = h.PID
+			b.log.Info("standing by: another instance holds the slot", "slot", b.slot.Slot, "pid", h.PID, "application", h.Application)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	b.log.Info("the slot is free; taking over", "slot", b.slot.Slot)
+	return b.attempt(ctx)
+}
+
+func (b *Bridge) situation(ctx context.Context, sql *pgx.Conn, srv *slot.Server, cp *publish.Checkpoint) situation {
+	return situation{
+		slotName: b.slot.Slot, slot: srv.Slot, checkpoint: cp,
+		create: b.cfg.Slot.Create, snapshot: b.cfg.Slot.Snapshot,
+		rows: func() (int64, string, error) { return b.countRows(ctx, sql) },
+	}
+}
+
+// countRows counts the rows of the outboxes, to tell the operator what he decides about.
+func (b *Bridge) countRows(ctx context.Context, sql *pgx.Conn) (int64, string, error) {
+	var total int64
+	var parts []string
+	for _, o := range b.outboxes {
+		var n int64
+		name := pgx.Identifier(strings.SplitN(o.table.Name, ".", 2)).Sanitize()
+		if err := sql.QueryRow(ctx, "SELECT count(*) FROM "+name).Scan(&n); err != nil {
+			if fatal := failure(err); fatal == nil {
+				return 0, "", err
+			}
+			return 0, "", &exit.Error{
+				Code: exit.Postgres, Err: fmt.Errorf("count rows of %s: %w", o.table.Name, err),
+				Hint: "GRANT SELECT ON " + name + " TO the bridge's role, or say slot.snapshot: skip when older rows are to be left alone",
+			}
+		}
+		total += n
+		parts = append(parts, fmt.Sprintf("%s: %d", o.table.Name, n))
+	}
+	return total, strings.Join(parts, ", "), nil
+}
+
+// begin makes what the start needs and runs the session. The order matters: the intention is written down before the
+// slot is made, the publication is made before the slot, and the slot is held before the checkpoint is believed.
+func (b *Bridge) begin(ctx context.Context, next step, sql *pgx.Conn, databaseOID uint32, streams []*publish.Stream) error {
+	var snapshot *slot.Created
+	switch next {
+	case stepCreate, stepCopy:
+		created, err := b.createSlot(ctx, next, sql, streams)
+		if err != nil {
+			return err
+		}
+		snapshot = created
+		defer snapshot.Release()
+	case stepResume, stepAdopt:
+		if _, err := slot.EnsurePublication(ctx, sql, b.slot.Publication, b.slot.Tables, false); err != nil {
+			return err
+		}
+	}
+	s, err := b.open(ctx, next, databaseOID, streams)
+	if err != nil {
+		return err
+	}
+	if next == stepCopy {
+		s.snapshot = snapshot
+	}
+	if snapshot != nil && next == stepCreate {
+		snapshot.Release()
+	}
+	return s.run(ctx)
+}
+
+// createSlot makes publication and slot. A slot that is there already is left from a copy that was cut short: nothing
+// was ever confirmed on it, and its snapshot is gone.
+func (b *Bridge) createSlot(ctx context.Context, next step, sql *pgx.Conn, streams []*publish.Stream) (*slot.Created, error) {
+	if err := b.writeIntention(ctx, next, streams); err != nil {
+		return nil, err
+	}
+	if next == stepCopy {
+		if err := slot.DropSlot(ctx, sql, b.slot.Slot); err != nil && !isMissing(err) {
+			return nil, err
+		}
+	}
+	if _, err := slot.EnsurePublication(ctx, sql, b.slot.Publication, b.slot.Tables, b.cfg.Slot.Create); err != nil {
+		return nil, err
+	}
+	created, err := slot.CreateSlot(ctx, b.slot, next == stepCopy)
+	if err != nil {
+		return nil, err
+	}
+	b.log.Info("created the slot", "slot", b.slot.Slot, "publication", b.slot.Publication, "lsn", created.ConsistentPoint.String())
+	return created, nil
+}
+
+func isMissing(err error) bool {
+	var missing *slot.MissingSlotError
+	return errors.As(err, &missing)
+}
+
+// writeIntention records that a first start has begun, so that one that is cut short is taken up and not taken for a
+// dropped slot. Where a copy was begun before, the streams are read from where that one began.
+func (b *Bridge) writeIntention(ctx context.Context, next step, streams []*publish.Stream) error {
+	cp, err := b.points.Load(ctx, b.cfg.Source.Name)
+	if err != nil {
+		return fromNATS(err)
+	}
+	if cp == nil {
+		cp = &publish.Checkpoint{Source: b.cfg.Source.Name, InitialFrom: map[string]publish.Mark{}, Streams: map[string]publish.Mark{}}
+		for _, st := range streams {
+			info, err := st.Info(ctx)
+			if err != nil {
+				return fromNATS(err)
+			}
+			cp.InitialFrom[st.Name] = publish.Mark{Seq: info.Last}
+			cp.Streams[st.Name] = publish.Mark{Seq: info.Last}
+		}
+	}
+	cp.Phase = phaseCreating
+	if next == stepCopy {
+		cp.Phase = phaseInitial
+	}
+	cp.WrittenAt = time.Now()
+	return fromNATS(b.points.Save(ctx, cp))
+}
+
+// open takes the slot and reads what the streams already have. From Start on, the walsender is ours and nobody else
+// publishes for this source; so the checkpoint is read after it.
+func (b *Bridge) open(ctx context.Context, next step, databaseOID uint32, streams []*publish.Stream) (_ *session, err error) {
+	stream, err := slot.Connect(ctx, b.slot)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = stream.Close()
+		}
+	}()
+	history, err := stream.History(ctx)
+	if err != nil {
+		return nil, err
+	}
+	confirmed, err := stream.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(b, stream, history, confirmed, streams)
+	if err := s.openLanes(); err != nil {
+		return nil, fromNATS(err)
+	}
+	if err := s.load(ctx, next, databaseOID); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// load reads the checkpoint, compares it with the server, and reads what was stored behind it.
+func (s *session) load(ctx context.Context, next step, databaseOID uint32) error {
+	cp, err := s.bridge.points.Load(ctx, s.bridge.cfg.Source.Name)
+	if err != nil {
+		return fromNATS(err)
+	}
+	sys := s.stream.System()
+	me := publish.Identity{SystemID: sys.ID, DatabaseOID: databaseOID, Database: sys.Database, Slot: s.bridge.slot.Slot}
+	if next != stepResume || cp == nil {
+		cp, err = s.firstCheckpoint(ctx, cp, me)
+	} else {
+		err = server{me, sys.Timeline, sys.WALEnd, s.confirmed, s.history}.compare(cp)
+	}
+	if err != nil {
+		return err
+	}
+	s.saved = *cp
+	for _, st := range s.streams {
+		if err := s.readTail(ctx, st, next == stepCopy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstCheckpoint begins the history of a source: nothing is published, everything before the slot's start is settled.
+func (s *session) firstCheckpoint(ctx context.Context, cp *publish.Checkpoint, me publish.Identity) (*publish.Checkpoint, error) {
+	if cp == nil {
+		if err := s.bridge.writeIntention(ctx, stepAdopt, s.streams); err != nil {
+			return nil, err
+		}
+		var err error
+		if cp, err = s.bridge.points.Load(ctx, s.bridge.cfg.Source.Name); err != nil {
+			return nil, fromNATS(err)
+		}
+	}
+	first := *cp
+	first.Identity, first.Confirmable, first.CommittedAt, first.WrittenAt = me, s.confirmed, time.Now(), time.Now()
+	if first.Phase == phaseCreating {
+		first.Phase = ""
+	}
+	return &first, fromNATS(s.bridge.points.Save(ctx, &first))
+}
+
+// readTail reads what a stream holds behind its mark: those rows may come again from the slot. A copy that was cut
+// short comes again as a whole, so it is known from where that copy began.
+func (s *session) readTail(ctx context.Context, st *publish.Stream, fromInitial bool) error {
+	cp := s.saved
+	if fromInitial {
+		cp.Streams = cp.InitialFrom
+	}
+	mark := cp.Streams[st.Name]
+	if err := s.bridge.conn.VerifyMark(ctx, st, mark); err != nil {
+		return fromNATS(err)
+	}
+	tail, err := s.bridge.conn.ReadTail(ctx, st, mark.Seq, cp.Source)
+	if err != nil {
+		return fromNATS(err)
+	}
+	s.stage.tails[st] = tail
+	s.lanes.Open(&cp, tail)
+	if tail.Count > 0 {
+		s.log.Info("read what the stream holds behind the checkpoint", "stream", st.Name, "messages", tail.Count, "sequence", tail.Last)
+	}
+	return nil
+}
+
+// prepareLookup connects the look-ups to the session's limits.
+func (b *Bridge) prepareLookup() error {
+	maxPayload := b.conn.MaxPayload()
+	for _, o := range b.outboxes {
+		if o.features == nil {
+			continue
+		}
+		o.features.MaxBytes = maxPayload
+		if o.stream.MaxMsgSize > 0 {
+			o.features.MaxBytes = min(o.features.MaxBytes, o.stream.MaxMsgSize)
+		}
+		o.features.MaxBytes -= min(bodyBesideGeometry, o.features.MaxBytes/2)
+		if b.lookup == nil {
+			l, err := lookup.New(b.cfg.Postgres.Lookup(), b.log)
+			if err != nil {
+				return &exit.Error{Code: exit.Usage, Err: err, Hint: "see postgres.lookup_url"}
+			}
+			b.lookup = l
+		}
+	}
+	return nil
+}
+
+// bodyBesideGeometry is room for the headers and the rest of a feature's body.
+const bodyBesideGeometry = 16 << 10
+
+// lsn is a helper of the log: LSNs are written as PostgreSQL writes them.
+func lsn(l decoder.LSN) string { return l.String() }

@@ -1,0 +1,116 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tidegate-cdc/tidegate/publish"
+)
+
+const (
+	settleStop     = 10 * time.Second // on request
+	settleLost     = 3 * time.Second  // when PostgreSQL is gone: nothing new can come anyway
+	settleShutdown = time.Second      // PostgreSQL waits for us to leave
+	finishTimeout  = 2 * time.Second
+)
+
+// settle waits for the PubAcks of what was sent, so that the next session has less to find out. It is given up when
+// nothing can be expected any more.
+func (s *session) settle(why error) {
+	deadline := time.After(settleTime(why))
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for s.tracker.rows > 0 {
+		if _, uncertain := s.lanes.Uncertain(); uncertain || !s.bridge.link.state().up {
+			return
+		}
+		now := time.Now()
+		var err error
+		select {
+		case <-deadline:
+			return
+		case m := <-s.acks.C:
+			err = s.takeAcks(m, now)
+		case r := <-s.results:
+			err = r(now)
+		case <-ticker.C:
+		}
+		if err == nil {
+			err = s.lanes.Tick(now)
+		}
+		if err != nil {
+			s.log.Warn("cannot settle what is in flight", "error", err)
+			return
+		}
+		s.advance()
+		s.startCheckpoint(now)
+	}
+}
+
+func settleTime(why error) time.Duration {
+	switch {
+	case errors.Is(why, errShutdown):
+		return settleShutdown
+	case errors.Is(why, context.Canceled):
+		return settleStop
+	case isPoison(why):
+		return 0
+	}
+	return settleLost
+}
+
+// finalCheckpoint writes what is finished, unless somebody else has taken the source over.
+func (s *session) finalCheckpoint(why error) error {
+	if isStolen(why) || !s.bridge.link.state().up {
+		return nil
+	}
+	patience := checkpointTimeout
+	if errors.Is(why, errShutdown) {
+		patience = settleShutdown / 2
+	}
+	deadline := time.After(patience)
+	for s.saving {
+		select {
+		case <-deadline:
+			return nil
+		case r := <-s.results:
+			if err := r(time.Now()); err != nil && !errors.Is(err, errShutdown) {
+				return err
+			}
+		}
+	}
+	now := time.Now()
+	c := s.cover(now)
+	if c.upto == s.savedUpto && c.confirmable <= s.saved.Confirmable {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return s.checkpointWritten(c, fromNATS(s.bridge.points.Save(ctx, &c.point)), now)
+}
+
+// part takes leave of PostgreSQL: with a last status where it can be sent, in any case for good.
+func (s *session) part(why error) {
+	if errors.Is(why, context.Canceled) || errors.Is(why, errShutdown) || isPoison(why) {
+		ctx, cancel := context.WithTimeout(context.Background(), finishTimeout)
+		defer cancel()
+		if err := s.stream.Finish(ctx); err != nil {
+			s.log.Warn("the last status may not have reached PostgreSQL", "error", err)
+		}
+	}
+	if err := s.stream.Close(); err != nil {
+		s.log.Debug("replication connection closed with an error", "error", err)
+	}
+	s.log.Info("stopped streaming", "confirmed", lsn(s.stream.Progress().Confirmed), "position", s.saved.W.String())
+}
+
+func isPoison(err error) bool {
+	var poison *poisonError
+	return errors.As(err, &poison)
+}
+
+func isStolen(err error) bool {
+	var stolen *publish.StolenError
+	return errors.As(err, &stolen)
+}

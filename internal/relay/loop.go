@@ -1,0 +1,216 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tidegate-cdc/tidegate/internal/exit"
+	"github.com/tidegate-cdc/tidegate/publish"
+)
+
+// loop is the owner of everything that orders and counts. It ends with the reason for which the session ends; ctx's
+// own end is a clean stop.
+func (s *session) loop(ctx context.Context, ended <-chan error) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		var err error
+		now := time.Now()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err = <-ended:
+			if err == nil {
+				continue // a part that has done its work: the snapshot is copied
+			}
+			return err
+		case m := <-s.acks.C:
+			err = s.takeAcks(m, now)
+		case <-s.routed.ready:
+			s.admit(now)
+		case r := <-s.results:
+			err = r(now)
+		case <-s.bridge.link.changed:
+			err = s.linkChanged(now)
+		case <-ticker.C:
+			s.observe(now)
+		}
+		if err == nil {
+			err = s.turn(now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// turn does what may have become possible or due.
+func (s *session) turn(now time.Time) error {
+	if err := s.lanes.Tick(now); err != nil {
+		return fromNATS(err)
+	}
+	s.advance()
+	s.startCheckpoint(now)
+	s.startReconcile(now)
+	if s.poison != nil && s.tracker.rows == 0 {
+		return &poisonError{s.poison, s.poison.poison}
+	}
+	return nil
+}
+
+// takeAcks deals with the PubAcks that have come, a bounded number at once.
+func (s *session) takeAcks(m *nats.Msg, now time.Time) error {
+	for more := ackBatch; ; more-- {
+		row, err := s.lanes.Ack(m, now)
+		if err != nil {
+			if err := s.refused(row, fromNATS(err)); err != nil {
+				return err
+			}
+		} else if row != nil {
+			s.stored(row, now)
+		}
+		if more == 0 {
+			return nil
+		}
+		select {
+		case m = <-s.acks.C:
+		default:
+			return nil
+		}
+	}
+}
+
+// ackBatch bounds how long the loop is away from everything else.
+const ackBatch = 1024
+
+func (s *session) stored(r *publish.Row, now time.Time) {
+	m := s.bridge.metrics
+	m.publish.Observe(now.Sub(r.Sent).Seconds())
+	own := r.Owner.(*row)
+	if !own.event.CommittedAt.IsZero() {
+		m.commitToAck.Observe(max(0, now.Sub(own.event.CommittedAt).Seconds()))
+	}
+	m.eventType(own.event.EventType).Inc()
+	if r.Duplicate {
+		m.duplicates.Inc()
+	}
+}
+
+// refused deals with an answer that is no storing: a duplicate of something this session did not send is looked at, a
+// row that the stream can never take is poison, and the rest ends the session.
+func (s *session) refused(r *publish.Row, err error) error {
+	var duplicate *publish.DuplicateError
+	if errors.As(err, &duplicate) {
+		s.verifyDuplicate(duplicate)
+		return nil
+	}
+	if class, _ := publish.Classify(err); class == publish.Poison && r != nil {
+		own := r.Owner.(*row)
+		return &poisonError{own, fmt.Errorf("publish row %s of %s: %w", own.event.ID, own.event.Table.Name, err)}
+	}
+	return err
+}
+
+// verifyDuplicate looks at the message that the stream took for the same: only the same row completes the row.
+func (s *session) verifyDuplicate(d *publish.DuplicateError) {
+	s.spawn(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, s.bridge.cfg.Publish.AckTimeout)
+		defer cancel()
+		same, err := s.bridge.conn.VerifyDuplicate(ctx, d.Row.Stream, d.Seq, d.Row)
+		s.post(ctx, func(now time.Time) error {
+			switch {
+			case err != nil:
+				return fromNATS(err)
+			case !same:
+				return &exit.Error{
+					Code: exit.NATS,
+					Err:  fmt.Errorf("publish %s: the stream %s already holds another event with this id at sequence %d", d.Row.Msg.ID, d.Row.Stream.Name, d.Seq),
+					Hint: "ids must be unique in a table for ever; two sources into one stream need two source.name",
+				}
+			}
+			s.lanes.Confirm(d.Row, d.Seq, now)
+			s.stored(d.Row, now)
+			return nil
+		})
+	})
+}
+
+// admit takes routed rows and marks in, in order. A poison row ends the intake: nothing behind it is begun.
+func (s *session) admit(now time.Time) {
+	items := s.routed.take(s.spare)
+	s.spare = items
+	for _, it := range items {
+		switch {
+		case s.poison != nil:
+			return
+		case it.row == nil:
+			s.tracker.addMark(it.mark, it.idle)
+		case it.row.poison != nil:
+			s.poison = it.row
+			s.log.Error("a row cannot be published; finishing what is before it", "error", it.row.poison)
+		case it.row.pub.Done:
+			s.lanes.Skip(it.row.pub.Stream, it.row.pub.Position)
+			s.tracker.addRow(&it.row.pub, it.row.event.CommittedAt)
+		default:
+			s.tracker.addRow(&it.row.pub, it.row.event.CommittedAt)
+			s.lanes.Add(&it.row.pub, now)
+		}
+	}
+}
+
+// advance moves the tracker over what is finished and gives its memory back.
+func (s *session) advance() {
+	s.tracker.advance(func(r *publish.Row) {
+		s.budget.finish(r.Size)
+		s.bridge.pool.put(r.Owner.(*row))
+	})
+}
+
+// linkChanged deals with a lost or regained NATS connection: what was in flight then has an unknown outcome.
+func (s *session) linkChanged(now time.Time) error {
+	l := s.bridge.link.state()
+	if l.fatal != nil {
+		return fromNATS(l.fatal)
+	}
+	if l.drops != s.drops {
+		s.drops = l.drops
+		s.lanes.Disconnected(now)
+		s.bridge.metrics.reconnects.WithLabelValues(string(sideNATS), "disconnected").Inc()
+	}
+	if l.up {
+		s.bridge.health.Clear("nats")
+	} else {
+		s.bridge.health.Report("nats", "NATS is not connected: "+l.why)
+	}
+	return nil
+}
+
+// observe keeps metrics and health up to date.
+func (s *session) observe(now time.Time) {
+	m, h := s.bridge.metrics, s.bridge.health
+	h.Beat()
+	p := s.stream.Progress()
+	m.confirmed.Set(float64(p.Confirmed))
+	m.received.Set(float64(p.Received))
+	m.statuses.set(p.Statuses)
+	m.inFlight.Set(float64(s.tracker.rows))
+	m.inFlightB.Set(float64(s.budget.used.Load()))
+	m.retried(s.lanes.Stats().Retries)
+	report := func(what, why string, yes bool) {
+		if yes {
+			h.Report(what, why)
+		} else {
+			h.Clear(what)
+		}
+	}
+	reason, _, probing := s.lanes.Probing()
+	report("publish", "the stream does not take messages: "+reason, probing)
+	if s.bridge.lookup != nil {
+		why, waiting := s.bridge.lookup.Waiting()
+		report("lookup", why, waiting)
+	}
+}

@@ -1,0 +1,166 @@
+package relay
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/internal/exit"
+	"github.com/tidegate-cdc/tidegate/publish"
+	"github.com/tidegate-cdc/tidegate/slot"
+)
+
+// The phases of a first start, as the checkpoint records them, so that a start that was cut short is taken up again.
+const (
+	phaseCreating = "creating" // the slot is about to be made, and no older row is wanted
+	phaseInitial  = "initial"  // rows older than the slot are being published from its snapshot
+)
+
+// step is what a start has to do before rows can flow.
+type step int
+
+const (
+	stepResume step = iota // slot and checkpoint are there
+	stepAdopt              // the slot was made by somebody else, or by a start that was cut short: begin there
+	stepCreate             // make the slot, begin there
+	stepCopy               // make the slot, publish from its snapshot what is older, then begin there
+)
+
+// situation is what a start finds.
+type situation struct {
+	slotName   string
+	slot       *slot.State
+	checkpoint *publish.Checkpoint
+	create     bool   // slot.create
+	snapshot   string // slot.snapshot
+	// rows counts the outboxes' rows; it is asked only when no checkpoint says what became of them.
+	rows func() (total int64, perTable string, err error)
+}
+
+// decide says how to start. Nothing that was there before is ever made again silently: a checkpoint whose slot is gone
+// is a gap in the events, and rows older than a first slot are the operator's to decide about.
+func (s situation) decide() (step, error) {
+	cp := s.checkpoint
+	switch {
+	case cp != nil && cp.Phase == phaseInitial:
+		return stepCopy, nil
+	case cp != nil && cp.Phase == phaseCreating && s.slot != nil:
+		return stepAdopt, nil
+	case cp != nil && cp.Phase == phaseCreating:
+		return stepCreate, nil
+	case cp != nil && s.slot == nil:
+		return 0, s.dropped()
+	case cp != nil:
+		return stepResume, nil
+	case s.slot == nil && !s.create:
+		return 0, &exit.Error{Code: exit.SlotLost, Err: &slot.MissingSlotError{Slot: s.slotName}, Hint: fmt.Sprintf(
+			"slot.create is false: make the publication first, then SELECT pg_create_logical_replication_slot('%s', '%s')", s.slotName, slot.Plugin)}
+	}
+	return s.first()
+}
+
+// first decides about rows that are older than the slot.
+func (s situation) first() (step, error) {
+	begin := stepCreate
+	if s.slot != nil {
+		begin = stepAdopt
+	}
+	if s.snapshot == "skip" {
+		return begin, nil
+	}
+	total, perTable, err := s.rows()
+	switch {
+	case err != nil:
+		return 0, err
+	case total == 0:
+		return begin, nil
+	case s.snapshot == "":
+		return 0, &exit.Error{
+			Code: exit.Usage,
+			Err:  fmt.Errorf("start source for the first time: the outboxes already have rows (%s)", perTable),
+			Hint: "set slot.snapshot to publish (they are published first, marked Tidegate-Late: initial) or to skip (they are left alone)",
+		}
+	case s.slot != nil:
+		return 0, &exit.Error{
+			Code: exit.Usage,
+			Err:  fmt.Errorf("publish the rows that are older than slot %s (%s): its snapshot was gone when the command that made it ended", s.slotName, perTable),
+			Hint: fmt.Sprintf("let the bridge make the slot: SELECT pg_drop_replication_slot('%s') and start again; or set slot.snapshot: skip", s.slotName),
+		}
+	}
+	return stepCopy, nil
+}
+
+// dropped names the gap that a dropped slot leaves.
+func (s situation) dropped() error {
+	cp := s.checkpoint
+	return &exit.Error{
+		Code: exit.SlotLost,
+		Err: fmt.Errorf("resume slot %s: it does not exist any more, but the checkpoint names it: events committed after %s (%s) and before now may be missing",
+			s.slotName, cp.Confirmable, cp.CommittedAt.UTC().Format(time.RFC3339)),
+		Hint: "find out who dropped it; the rows of that time are in the outbox table; nothing is made again silently (docs/operations.md, \"The slot was dropped\")",
+	}
+}
+
+// server is what a replication connection says of its server.
+type server struct {
+	identity  publish.Identity
+	timeline  uint32
+	walEnd    decoder.LSN
+	confirmed decoder.LSN // the slot's confirmed_flush_lsn
+	history   slot.History
+}
+
+// compare checks that the checkpoint and the server belong to one history. It is asked on every connect, as a standby
+// may have been promoted, or a backup restored, under a living process.
+func (s server) compare(cp *publish.Checkpoint) error {
+	if cp.Identity != s.identity {
+		return &exit.Error{
+			Code: exit.Drift,
+			Err: fmt.Errorf("compare checkpoint of source %q: it belongs to %s, this is %s",
+				cp.Source, describe(cp.Identity), describe(s.identity)),
+			Hint: "two databases into one NATS need two names: set source.name; a copy of production must not publish as production",
+		}
+	}
+	if cp.Confirmable < s.confirmed {
+		return &exit.Error{
+			Code: exit.NATS,
+			Err: fmt.Errorf("compare checkpoint of source %q: it ends at %s, but the slot was confirmed up to %s: NATS has lost what it acknowledged between the two",
+				cp.Source, cp.Confirmable, s.confirmed),
+			Hint: "was NATS restored from a backup? the rows of that range are in the outbox table (docs/operations.md, \"NATS lost data\")",
+		}
+	}
+	return s.comparePosition(cp)
+}
+
+func (s server) comparePosition(cp *publish.Checkpoint) error {
+	switch {
+	case s.walEnd < cp.W.Commit:
+		return s.diverged(cp, fmt.Sprintf("the server's WAL ends at %s, before what was published from it (%s)", s.walEnd, cp.W.Commit))
+	case cp.W == (event.Position{}) || cp.W.Timeline == s.timeline:
+		return nil
+	case cp.W.Timeline > s.timeline:
+		return s.diverged(cp, fmt.Sprintf("the server is on timeline %d, events of timeline %d were published", s.timeline, cp.W.Timeline))
+	}
+	end, known := s.history.Switch(cp.W.Timeline)
+	switch {
+	case !known:
+		return s.diverged(cp, fmt.Sprintf("timeline %d, on which the last event was published, is not in the history of timeline %d", cp.W.Timeline, s.timeline))
+	case cp.W.Commit >= end:
+		return s.diverged(cp, fmt.Sprintf("timeline %d ended at %s, but events up to %s were published from it: this server never had those behind %s",
+			cp.W.Timeline, end, cp.W.Commit, end))
+	}
+	return nil
+}
+
+func (s server) diverged(cp *publish.Checkpoint, why string) error {
+	return &exit.Error{
+		Code: exit.Drift,
+		Err:  fmt.Errorf("compare checkpoint of source %q (position %s): %s", cp.Source, cp.W, why),
+		Hint: "was a standby promoted that lacked the last transactions, or a backup restored? published events that the database does not have must be judged by their consumers (docs/operations.md, \"The database went back\")",
+	}
+}
+
+func describe(i publish.Identity) string {
+	return fmt.Sprintf("system %s, database %s (%d), slot %s", i.SystemID, i.Database, i.DatabaseOID, i.Slot)
+}

@@ -1,0 +1,64 @@
+package relay
+
+import (
+	"sync"
+
+	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/geometry"
+	"github.com/tidegate-cdc/tidegate/internal/lookup"
+	"github.com/tidegate-cdc/tidegate/publish"
+	"github.com/tidegate-cdc/tidegate/router"
+)
+
+// row is one outbox row on its way, with all the memory it needs; it is used again when its PubAck is behind it.
+type row struct {
+	pub     publish.Row
+	event   event.Event
+	feature geometry.Feature
+	lookup  lookup.Row
+	outbox  *outbox
+	// poison says why the row cannot be published.
+	poison error
+}
+
+// item is what the stages hand on: a row, or a mark that says "up to here everything was handed over".
+type item struct {
+	row  *row
+	mark decoder.LSN
+	idle bool // the mark is no transaction's end
+}
+
+// outbox is one configured table and the way of its rows.
+type outbox struct {
+	table      *event.Table
+	route      *router.Route
+	streamName string
+	stream     *publish.Stream
+	features   *lookup.Table // nil when no geometry is looked up
+	orderBy    string        // for reading the table
+}
+
+// maxKeptBody is the largest body whose memory a row keeps for the next one.
+const maxKeptBody = 64 << 10
+
+// rowPool gives rows whose buffers have grown to what the traffic needs.
+type rowPool struct{ pool sync.Pool }
+
+func (p *rowPool) get() *row {
+	if r, ok := p.pool.Get().(*row); ok {
+		return r
+	}
+	r := &row{}
+	r.pub.Owner = r
+	return r
+}
+
+func (p *rowPool) put(r *row) {
+	if r.pub.Size > maxKeptBody {
+		return
+	}
+	r.pub.Reset()
+	r.outbox, r.poison = nil, nil
+	p.pool.Put(r)
+}

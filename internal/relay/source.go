@@ -1,0 +1,160 @@
+package relay
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/slot"
+)
+
+// source turns what the walsender sends into items. It runs on the replication connection's goroutine, so it only
+// copies what is kept and hands it on: a slow sink must not keep the connection from sending its status.
+type source struct {
+	outboxes map[string]*outbox
+	timeline func(decoder.LSN) uint32
+	done     event.Position // rows up to it are stored: the checkpoint's W
+	out      *queue
+	budget   *budget
+	pool     *rowPool
+	metrics  *Metrics
+	log      *slog.Logger
+	gate     atomic.Bool // open while rows of the stream may come
+
+	pending []item // handed on when the connection has used up what it read
+	bound   map[uint32]*bound
+	foreign map[string]bool // tables of the publication that are not configured, reported once
+
+	open  bool
+	begin decoder.Begin
+	at    event.Position // of the next insert
+}
+
+// bound is a table as the last Relation message described it.
+type bound struct {
+	relation *decoder.Relation
+	outbox   *outbox // nil: not configured
+	binding  *event.Binding
+}
+
+// Handle takes one message of the stream. Its errors end the session: they are drift, or the stream makes no sense.
+func (s *source) Handle(m *decoder.Message, _ decoder.LSN) error {
+	switch m.Kind {
+	case decoder.KindBegin:
+		s.open, s.begin = true, m.Begin
+		s.at = event.Position{Timeline: s.timeline(m.Begin.FinalLSN), Commit: m.Begin.FinalLSN}
+	case decoder.KindRelation:
+		_, err := s.bind(m.Relation)
+		return err
+	case decoder.KindInsert:
+		return s.insert(m)
+	case decoder.KindCommit:
+		s.open = false
+		s.pending = append(s.pending, item{mark: m.Commit.EndLSN})
+	case decoder.KindUpdate, decoder.KindDelete, decoder.KindTruncate:
+		s.ignore(m)
+	case decoder.KindOrigin, decoder.KindType, decoder.KindLogical:
+	}
+	return nil
+}
+
+// Oversize takes a row that was framed past because it is larger than publish.max_row.
+func (s *source) Oversize(e *slot.TooLargeError) error {
+	at := s.at
+	s.at.Index++
+	if at.Compare(s.done) <= 0 {
+		return nil
+	}
+	r := s.pool.get()
+	r.pub.Position = at
+	r.poison = e
+	s.hold(r, rowOverhead)
+	return nil
+}
+
+// Idle takes the end of the server's WAL at a moment when no transaction is open in the stream.
+func (s *source) Idle(walEnd decoder.LSN) {
+	s.pending = append(s.pending, item{mark: walEnd, idle: true})
+}
+
+// Flush hands on what was taken since the last Flush.
+func (s *source) Flush() {
+	s.out.put(s.pending...)
+	clear(s.pending)
+	s.pending = s.pending[:0]
+}
+
+// Full reports whether reading must pause: until memory is given back, or until the session opens the gate.
+func (s *source) Full() bool { return !s.gate.Load() || s.budget.full() }
+
+func (s *source) insert(m *decoder.Message) error {
+	at := s.at
+	s.at.Index++
+	b, err := s.bind(m.Relation)
+	if err != nil || b.outbox == nil {
+		return err
+	}
+	if at.Compare(s.done) <= 0 {
+		s.metrics.skipped.Inc()
+		return nil
+	}
+	r := s.pool.get()
+	r.outbox = b.outbox
+	r.pub.Position = at
+	r.poison = b.binding.Fill(&r.event, m.New)
+	r.event.Position, r.event.CommittedAt, r.event.XID, r.event.Late = at, s.begin.CommitTime, s.begin.XID, ""
+	s.hold(r, rowOverhead+tupleSize(m.New))
+	return nil
+}
+
+func (s *source) hold(r *row, size int64) {
+	r.pub.Size = size
+	s.budget.take(size)
+	s.pending = append(s.pending, item{row: r})
+}
+
+func tupleSize(t decoder.Tuple) int64 {
+	var n int64
+	for i := range t {
+		n += int64(len(t[i].Data))
+	}
+	return n
+}
+
+// bind gives what is known of a relation, learning it when it is new or has changed. An outbox that lost a column or
+// changed a type is an error here, before any row of the new shape.
+func (s *source) bind(rel *decoder.Relation) (*bound, error) {
+	if b := s.bound[rel.OID]; b != nil && b.relation == rel {
+		return b, nil
+	}
+	name := rel.Namespace + "." + rel.Name
+	b := &bound{relation: rel, outbox: s.outboxes[name]}
+	if b.outbox == nil {
+		if !s.foreign[name] {
+			s.foreign[name] = true
+			s.log.Warn("publication has a table that no outbox names; its rows are not published", "table", name)
+		}
+	} else {
+		binding, err := b.outbox.table.Bind(rel)
+		if err != nil {
+			return nil, err
+		}
+		b.binding = binding
+	}
+	s.bound[rel.OID] = b
+	return b, nil
+}
+
+// ignore passes over changes that the publication should not send. An outbox is only ever inserted into.
+func (s *source) ignore(m *decoder.Message) {
+	name := "(several)"
+	if m.Relation != nil {
+		name = m.Relation.Namespace + "." + m.Relation.Name
+	}
+	key := name + "/" + string(rune(m.Kind))
+	if !s.foreign[key] {
+		s.foreign[key] = true
+		s.log.Warn("publication sends changes that are not inserts; they are not published", "table", name, "message", string(rune(m.Kind)))
+	}
+}

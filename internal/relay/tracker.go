@@ -1,0 +1,85 @@
+package relay
+
+import (
+	"time"
+
+	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/publish"
+)
+
+// tracker knows how far everything is finished. Rows and marks stand in it in the order of the WAL; acknowledgements
+// come in any order. What it says is about the contiguous finished prefix only:
+//
+//   - confirmable: every transaction whose commit ends at or before this LSN is stored;
+//   - ended: the last of these that is a transaction's own end, and not the end of an idle server's WAL.
+//
+// How far rows are stored inside a transaction is counted by publish.Lanes. It belongs to one goroutine.
+type tracker struct {
+	entries []entry // a queue: live ones from head on
+	head    int
+	rows    int
+
+	confirmable decoder.LSN
+	ended       decoder.LSN
+	committedAt time.Time // of the last row that is finished
+}
+
+// entry is a row, or a mark: the LSN that may be confirmed once everything in front of it is finished.
+type entry struct {
+	row  *publish.Row
+	mark decoder.LSN
+	end  decoder.LSN // the last transaction's end among the marks that are one
+	at   time.Time
+}
+
+func (t *tracker) addRow(r *publish.Row, committedAt time.Time) {
+	t.entries = append(t.entries, entry{row: r, at: committedAt})
+	t.rows++
+}
+
+// addMark records that lsn may be confirmed when all that was added before is finished: a transaction's end, or the
+// end of the server's WAL when nothing is open. Marks with no row between them are one.
+func (t *tracker) addMark(lsn decoder.LSN, idle bool) {
+	if n := len(t.entries); n == t.head || t.entries[n-1].row != nil {
+		t.entries = append(t.entries, entry{})
+	}
+	e := &t.entries[len(t.entries)-1]
+	e.mark = max(e.mark, lsn)
+	if !idle {
+		e.end = max(e.end, lsn)
+	}
+}
+
+// advance moves over what is finished and gives each row that is behind it to free.
+func (t *tracker) advance(free func(*publish.Row)) {
+	for t.head < len(t.entries) {
+		e := &t.entries[t.head]
+		if e.row == nil {
+			t.confirmable = max(t.confirmable, e.mark)
+			t.ended = max(t.ended, e.end)
+		} else {
+			if !e.row.Done {
+				break
+			}
+			if !e.at.IsZero() {
+				t.committedAt = e.at
+			}
+			free(e.row)
+			t.rows--
+		}
+		*e = entry{}
+		t.head++
+	}
+	t.compact()
+}
+
+// compact gives the room in front of head back when it is the larger part, so that the queue's memory follows its
+// length and each entry is moved at most once on average.
+func (t *tracker) compact() {
+	if t.head < 64 || t.head < len(t.entries)/2 {
+		return
+	}
+	n := copy(t.entries, t.entries[t.head:])
+	clear(t.entries[n:])
+	t.entries, t.head = t.entries[:n], 0
+}
