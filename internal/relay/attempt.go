@@ -114,29 +114,21 @@ func (b *Bridge) countRows(ctx context.Context, sql *pgx.Conn) (int64, string, e
 // begin makes what the start needs and runs the session. The order matters: the intention is written down before the
 // slot is made, the publication is made before the slot, and the slot is held before the checkpoint is believed.
 func (b *Bridge) begin(ctx context.Context, next step, sql *pgx.Conn, databaseOID uint32, streams []*publish.Stream) error {
-	var snapshot *slot.Created
+	s := newSession(b, next, databaseOID, streams)
 	switch next {
 	case stepCreate, stepCopy:
 		created, err := b.createSlot(ctx, next, sql, streams)
 		if err != nil {
 			return err
 		}
-		snapshot = created
-		defer snapshot.Release()
+		defer created.Release()
+		if next == stepCopy {
+			s.snapshot = created
+		}
 	case stepResume, stepAdopt:
 		if _, err := slot.EnsurePublication(ctx, sql, b.slot.Publication, b.slot.Tables, false); err != nil {
 			return err
 		}
-	}
-	s, err := b.open(ctx, next, databaseOID, streams)
-	if err != nil {
-		return err
-	}
-	if next == stepCopy {
-		s.snapshot = snapshot
-	}
-	if snapshot != nil && next == stepCreate {
-		snapshot.Release()
 	}
 	return s.run(ctx)
 }
@@ -194,45 +186,32 @@ func (b *Bridge) writeIntention(ctx context.Context, next step, streams []*publi
 	return fromNATS(b.points.Save(ctx, cp))
 }
 
-// open takes the slot and reads what the streams already have. From Start on, the walsender is ours and nobody else
-// publishes for this source; so the checkpoint is read after it.
-func (b *Bridge) open(ctx context.Context, next step, databaseOID uint32, streams []*publish.Stream) (_ *session, err error) {
-	stream, err := slot.Connect(ctx, b.slot)
+// take connects and takes the slot. From here on the walsender is ours, and nobody else publishes for this source; so
+// the checkpoint is read after it.
+func (s *session) take(ctx context.Context) error {
+	stream, err := slot.Connect(ctx, s.bridge.slot)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = stream.Close()
-		}
-	}()
-	history, err := stream.History(ctx)
-	if err != nil {
-		return nil, err
+	s.stream = stream
+	s.budget.freed = stream.Wake
+	if s.history, err = stream.History(ctx); err != nil {
+		return err
 	}
-	confirmed, err := stream.Start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := newSession(b, stream, history, confirmed, streams)
-	if err := s.openLanes(); err != nil {
-		return nil, fromNATS(err)
-	}
-	if err := s.load(ctx, next, databaseOID); err != nil {
-		return nil, err
-	}
-	return s, nil
+	s.source.timeline = s.history.At
+	s.confirmed, err = stream.Start(ctx)
+	return err
 }
 
 // load reads the checkpoint, compares it with the server, and reads what was stored behind it.
-func (s *session) load(ctx context.Context, next step, databaseOID uint32) error {
+func (s *session) load(ctx context.Context) error {
 	cp, err := s.bridge.points.Load(ctx, s.bridge.cfg.Source.Name)
 	if err != nil {
 		return fromNATS(err)
 	}
 	sys := s.stream.System()
-	me := publish.Identity{SystemID: sys.ID, DatabaseOID: databaseOID, Database: sys.Database, Slot: s.bridge.slot.Slot}
-	if next != stepResume || cp == nil {
+	me := publish.Identity{SystemID: sys.ID, DatabaseOID: s.databaseOID, Database: sys.Database, Slot: s.bridge.slot.Slot}
+	if s.next != stepResume || cp == nil {
 		cp, err = s.firstCheckpoint(ctx, cp, me)
 	} else {
 		err = server{me, sys.Timeline, sys.WALEnd, s.confirmed, s.history}.compare(cp)
@@ -242,7 +221,7 @@ func (s *session) load(ctx context.Context, next step, databaseOID uint32) error
 	}
 	s.saved = *cp
 	for _, st := range s.streams {
-		if err := s.readTail(ctx, st, next == stepCopy); err != nil {
+		if err := s.readTail(ctx, st); err != nil {
 			return err
 		}
 	}
@@ -270,12 +249,13 @@ func (s *session) firstCheckpoint(ctx context.Context, cp *publish.Checkpoint, m
 
 // readTail reads what a stream holds behind its mark: those rows may come again from the slot. A copy that was cut
 // short comes again as a whole, so it is known from where that copy began.
-func (s *session) readTail(ctx context.Context, st *publish.Stream, fromInitial bool) error {
+func (s *session) readTail(ctx context.Context, st *publish.Stream) error {
 	cp := s.saved
-	if fromInitial {
+	if s.next == stepCopy {
 		cp.Streams = cp.InitialFrom
 	}
 	mark := cp.Streams[st.Name]
+	st.ReadOnly(cp.Subjects[st.Name])
 	if err := s.bridge.conn.VerifyMark(ctx, st, mark); err != nil {
 		return fromNATS(err)
 	}

@@ -22,8 +22,8 @@ type budget struct {
 	behind chan struct{}
 }
 
-func newBudget(limit int64, freed func()) *budget {
-	return &budget{limit: limit, freed: freed, behind: make(chan struct{}, 1)}
+func newBudget(limit int64) *budget {
+	return &budget{limit: limit, freed: func() {}, behind: make(chan struct{}, 1)}
 }
 
 func (b *budget) take(n int64) { b.used.Add(n) }

@@ -61,7 +61,10 @@ func (s *session) cover(now time.Time) covered {
 	s.advance()
 	p := s.lanes.Progress()
 	point := s.saved
-	point.Streams, point.WrittenAt = p.Marks, now
+	point.Streams, point.Subjects, point.WrittenAt = p.Marks, map[string][]string{}, now
+	for _, st := range s.streams {
+		point.Subjects[st.Name] = st.Own()
+	}
 	if p.W.Compare(point.W) > 0 { // zero before the first row of the session
 		point.W = p.W
 	}

@@ -99,10 +99,17 @@ func (s *session) part(why error) {
 			s.log.Warn("the last status may not have reached PostgreSQL", "error", err)
 		}
 	}
-	if err := s.stream.Close(); err != nil {
+	if err := s.closeStream(); err != nil {
 		s.log.Debug("replication connection closed with an error", "error", err)
 	}
 	s.log.Info("stopped streaming", "confirmed", lsn(s.stream.Progress().Confirmed), "position", s.saved.W.String())
+}
+
+func (s *session) closeStream() error {
+	if s.stream == nil {
+		return nil
+	}
+	return s.stream.Close()
 }
 
 func isPoison(err error) bool {

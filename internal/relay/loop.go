@@ -14,7 +14,7 @@ import (
 
 // loop is the owner of everything that orders and counts. It ends with the reason for which the session ends; ctx's
 // own end is a clean stop.
-func (s *session) loop(ctx context.Context, ended <-chan error) error {
+func (s *session) loop(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -22,12 +22,7 @@ func (s *session) loop(ctx context.Context, ended <-chan error) error {
 		now := time.Now()
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case err = <-ended:
-			if err == nil {
-				continue // a part that has done its work: the snapshot is copied
-			}
-			return err
+			return context.Cause(ctx)
 		case m := <-s.acks.C:
 			err = s.takeAcks(m, now)
 		case <-s.routed.ready:
@@ -90,7 +85,7 @@ const ackBatch = 1024
 func (s *session) stored(r *publish.Row, now time.Time) {
 	m := s.bridge.metrics
 	m.publish.Observe(now.Sub(r.Sent).Seconds())
-	own := r.Owner.(*row)
+	own := rowOf(r)
 	if !own.event.CommittedAt.IsZero() {
 		m.commitToAck.Observe(max(0, now.Sub(own.event.CommittedAt).Seconds()))
 	}
@@ -109,7 +104,7 @@ func (s *session) refused(r *publish.Row, err error) error {
 		return nil
 	}
 	if class, _ := publish.Classify(err); class == publish.Poison && r != nil {
-		own := r.Owner.(*row)
+		own := rowOf(r)
 		return &poisonError{own, fmt.Errorf("publish row %s of %s: %w", own.event.ID, own.event.Table.Name, err)}
 	}
 	return err
@@ -118,25 +113,32 @@ func (s *session) refused(r *publish.Row, err error) error {
 // verifyDuplicate looks at the message that the stream took for the same: only the same row completes the row.
 func (s *session) verifyDuplicate(d *publish.DuplicateError) {
 	s.spawn(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, s.bridge.cfg.Publish.AckTimeout)
-		defer cancel()
 		same, err := s.bridge.conn.VerifyDuplicate(ctx, d.Row.Stream, d.Seq, d.Row)
-		s.post(ctx, func(now time.Time) error {
-			switch {
-			case err != nil:
-				return fromNATS(err)
-			case !same:
-				return &exit.Error{
-					Code: exit.NATS,
-					Err:  fmt.Errorf("publish %s: the stream %s already holds another event with this id at sequence %d", d.Row.Msg.ID, d.Row.Stream.Name, d.Seq),
-					Hint: "ids must be unique in a table for ever; two sources into one stream need two source.name",
-				}
+		for class, _ := publish.Classify(err); err != nil && class == publish.Transient && ctx.Err() == nil; class, _ = publish.Classify(err) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(reconcileRetry):
 			}
-			s.lanes.Confirm(d.Row, d.Seq, now)
-			s.stored(d.Row, now)
-			return nil
-		})
+			same, err = s.bridge.conn.VerifyDuplicate(ctx, d.Row.Stream, d.Seq, d.Row)
+		}
+		s.post(ctx, func(now time.Time) error { return s.duplicateVerified(d, same, err, now) })
 	})
+}
+
+func (s *session) duplicateVerified(d *publish.DuplicateError, same bool, err error, now time.Time) error {
+	switch {
+	case err != nil:
+		return fromNATS(err)
+	case !same:
+		return &exit.Error{
+			Code: exit.NATS,
+			Err:  fmt.Errorf("publish %s: the stream %s already holds another event with this id at sequence %d", d.Row.Msg.ID, d.Row.Stream.Name, d.Seq),
+			Hint: "ids must be unique in a table for ever; two sources into one stream need two source.name",
+		}
+	}
+	s.lanes.Confirm(d.Row, d.Seq, now)
+	s.stored(d.Row, now)
+	return nil
 }
 
 // admit takes routed rows and marks in, in order. A poison row ends the intake: nothing behind it is begun.
@@ -166,7 +168,7 @@ func (s *session) admit(now time.Time) {
 func (s *session) advance() {
 	s.tracker.advance(func(r *publish.Row) {
 		s.budget.finish(r.Size)
-		s.bridge.pool.put(r.Owner.(*row))
+		s.bridge.pool.put(rowOf(r))
 	})
 }
 

@@ -29,7 +29,8 @@ func TestQueueKeepsOrderAndNeverForgetsToWake(t *testing.T) {
 
 func TestBudgetIsFullAtItsLimitAndTellsWhenItIsNot(t *testing.T) {
 	woken := 0
-	b := newBudget(100, func() { woken++ })
+	b := newBudget(100)
+	b.freed = func() { woken++ }
 	b.goAhead([]item{{row: &row{}}, {mark: 1}, {row: &row{}}})
 	b.take(90)
 	if b.full() {

@@ -27,15 +27,13 @@ func (s *session) startReconcile(now time.Time) {
 		return
 	}
 	type question struct {
-		stream *publish.Stream
-		mark   publish.Mark // of the written checkpoint
-		from   publish.Mark
+		stream         *publish.Stream
+		highest, after publish.Mark
 	}
 	var questions []question
 	for _, st := range s.streams {
-		if from, rows := s.lanes.Unresolved(st); rows > 0 {
-			questions = append(questions, question{st, s.saved.Streams[st.Name], from})
-		}
+		after, _ := s.lanes.Unresolved(st)
+		questions = append(questions, question{st, s.lanes.Highest(st), after})
 	}
 	s.reading = true
 	drops := s.drops
@@ -45,11 +43,12 @@ func (s *session) startReconcile(now time.Time) {
 		var tails []*publish.Tail
 		var err error
 		for _, q := range questions {
-			if err = s.bridge.conn.VerifyMark(bounded, q.stream, q.mark); err != nil {
+			// A stream that was made again, or emptied, must not pass for one that stored nothing.
+			if err = s.bridge.conn.VerifyMark(bounded, q.stream, q.highest); err != nil {
 				break
 			}
 			var tail *publish.Tail
-			if tail, err = s.bridge.conn.ReadTail(bounded, q.stream, q.from.Seq, s.bridge.cfg.Source.Name); err != nil {
+			if tail, err = s.bridge.conn.ReadTail(bounded, q.stream, q.after.Seq, s.bridge.cfg.Source.Name); err != nil {
 				break
 			}
 			tails = append(tails, tail)

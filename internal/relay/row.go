@@ -62,3 +62,12 @@ func (p *rowPool) put(r *row) {
 	r.outbox, r.poison = nil, nil
 	p.pool.Put(r)
 }
+
+// rowOf gives the row that a message belongs to.
+func rowOf(p *publish.Row) *row {
+	r, ok := p.Owner.(*row)
+	if !ok {
+		panic("relay: a row of somebody else's came back") // rows come from rowPool alone
+	}
+	return r
+}

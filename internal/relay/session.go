@@ -16,14 +16,17 @@ import (
 // session is one hold on the slot. Its loop owns the lanes, the tracker and the checkpoint; no other goroutine
 // touches them.
 type session struct {
-	bridge  *Bridge
-	log     *slog.Logger
+	bridge      *Bridge
+	log         *slog.Logger
+	next        step
+	databaseOID uint32
+	streams     []*publish.Stream
+	snapshot    *slot.Created // rows older than the slot are published first, from it
+
 	stream  *slot.Stream
-	streams []*publish.Stream
 	history slot.History
 	// confirmed is the slot's confirmed_flush_lsn when it was taken: nothing of an earlier session counts.
 	confirmed decoder.LSN
-	snapshot  *slot.Created // rows older than the slot are published first, from it
 
 	source *source
 	stage  *stage
@@ -41,6 +44,7 @@ type session struct {
 	drops   uint64 // disconnections of NATS that were dealt with
 	results chan result
 	spare   []item
+
 	// spawn runs a part of the session that ends with it.
 	spawn func(func(context.Context))
 }
@@ -55,15 +59,14 @@ const (
 	tick = 20 * time.Millisecond
 )
 
-func newSession(b *Bridge, stream *slot.Stream, history slot.History, confirmed decoder.LSN, streams []*publish.Stream) *session {
+func newSession(b *Bridge, next step, databaseOID uint32, streams []*publish.Stream) *session {
 	s := &session{
-		bridge: b, log: b.log.With("slot", b.slot.Slot), stream: stream, streams: streams,
-		history: history, confirmed: confirmed,
+		bridge: b, log: b.log.With("slot", b.slot.Slot), next: next, databaseOID: databaseOID, streams: streams,
 		in: newQueue(), routed: newQueue(), results: make(chan result, 16),
+		budget: newBudget(b.cfg.Publish.MaxInFlightBytes),
 	}
-	s.budget = newBudget(b.cfg.Publish.MaxInFlightBytes, stream.Wake)
 	s.source = &source{
-		outboxes: map[string]*outbox{}, timeline: history.At, out: s.in, budget: s.budget, pool: &b.pool,
+		outboxes: map[string]*outbox{}, out: s.in, budget: s.budget, pool: &b.pool,
 		metrics: b.metrics, log: s.log, bound: map[uint32]*bound{}, foreign: map[string]bool{},
 	}
 	for _, o := range b.outboxes {
@@ -92,54 +95,93 @@ func (s *session) openLanes() error {
 	return nil
 }
 
-// run publishes until ctx ends, a side fails, or a row cannot be published; then it ends the session in order.
+// run takes the slot and publishes until ctx ends, a side fails, or a row cannot be published; then it ends the session
+// in order. What a part of the session fails with is what the session ends with.
 func (s *session) run(ctx context.Context) error {
-	if err := s.bridge.prepareLookup(); err != nil {
-		return errors.Join(err, s.stream.Close())
-	}
-	s.stage.lookup = s.bridge.lookup
-	s.source.done = s.saved.W
-	s.bridge.metrics.active.Set(1)
-	s.bridge.health.SetRole(admin.RoleActive, "")
-	s.bridge.health.Clear("session")
-	s.log.Info("streaming", "confirmed", lsn(s.confirmed), "position", s.saved.W.String())
-
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
 	// The parts end with work, not with ctx: on a stop they go on until what is in flight is settled.
 	work, halt := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
 	s.spawn = func(part func(context.Context)) { parts.Go(func() { part(work) }) }
-	ended := make(chan error, 4)
 	start := func(part func(context.Context) error) {
-		s.spawn(func(ctx context.Context) { ended <- part(ctx) })
+		s.spawn(func(work context.Context) {
+			if err := part(work); err != nil {
+				leave(err)
+			}
+		})
 	}
+	defer func() {
+		halt()
+		parts.Wait()
+	}()
+
+	start(func(work context.Context) error {
+		return slot.Watch(work, s.bridge.slot, func() { leave(errShutdown) })
+	})
+	if err := s.take(ctx); err != nil {
+		return errors.Join(whyEnded(ctx, err), s.closeStream())
+	}
+	// The walsender must hear from us from now on, also while the streams are read: the gate is shut meanwhile.
 	reading, stopReading := context.WithCancel(work)
 	read := make(chan struct{})
 	start(func(context.Context) error {
 		defer close(read)
 		return s.stream.Run(reading, s.source)
 	})
-	start(s.stage.run)
-	start(func(ctx context.Context) error {
-		return slot.Watch(ctx, s.bridge.slot, func() { s.post(ctx, func(time.Time) error { return errShutdown }) })
-	})
+	err := s.prepare(ctx)
+	if err == nil {
+		start(s.stage.run)
+		err = s.stay(ctx, start)
+	}
+	err = whyEnded(ctx, err)
+	stopReading()
+	<-read
+	s.part(err)
+	return err
+}
+
+// whyEnded prefers the reason for which a session was left to what its work made of being left.
+func whyEnded(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// prepare finds out from where to go on.
+func (s *session) prepare(ctx context.Context) error {
+	if err := s.openLanes(); err != nil {
+		return fromNATS(err)
+	}
+	if err := s.load(ctx); err != nil {
+		return errors.Join(err, s.acks.Close())
+	}
+	if err := s.bridge.prepareLookup(); err != nil {
+		return errors.Join(err, s.acks.Close())
+	}
+	s.stage.lookup = s.bridge.lookup
+	s.source.done = s.saved.W
+	return nil
+}
+
+// stay publishes until there is a reason to end, and settles what is in flight.
+func (s *session) stay(ctx context.Context, start func(func(context.Context) error)) error {
+	b := s.bridge
+	b.metrics.active.Set(1)
+	defer b.metrics.active.Set(0)
+	b.health.SetRole(admin.RoleActive, "")
+	b.health.Clear("session")
+	s.log.Info("streaming", "confirmed", lsn(s.confirmed), "position", s.saved.W.String())
 	if s.snapshot != nil {
 		start(s.copySnapshot)
 	} else {
 		s.openGate()
 	}
-
-	err := s.loop(ctx, ended)
+	err := whyEnded(ctx, s.loop(ctx))
 	s.source.gate.Store(false)
 	s.settle(err)
-	err = errors.Join(err, s.finalCheckpoint(err))
-	stopReading()
-	<-read
-	s.part(err)
-	halt()
-	parts.Wait()
-	s.acks.Close()
-	s.bridge.metrics.active.Set(0)
-	return err
+	return errors.Join(err, s.finalCheckpoint(err), s.acks.Close())
 }
 
 // openGate lets rows of the stream come.

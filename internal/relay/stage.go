@@ -147,8 +147,7 @@ func (g *stage) route(r *row) error {
 	if r.outbox.features == nil {
 		feature = nil
 	}
-	if err := r.outbox.route.Fill(&r.pub.Msg, &r.event, feature); err != nil {
-		r.poison = err
+	if r.poison = r.outbox.route.Fill(&r.pub.Msg, &r.event, feature); r.poison != nil {
 		return nil
 	}
 	if extra := int64(len(r.pub.Msg.Body)) + rowOverhead - r.pub.Size; extra > 0 {
@@ -156,10 +155,8 @@ func (g *stage) route(r *row) error {
 		g.budget.take(extra)
 	}
 	err := r.outbox.stream.Check(&r.pub.Msg, g.maxPayload)
-	var limit *publish.LimitError
-	if errors.As(err, &limit) {
-		r.poison = err
-		return nil
+	if limit := (*publish.LimitError)(nil); errors.As(err, &limit) {
+		r.poison, err = err, nil
 	}
 	return err
 }
