@@ -42,23 +42,39 @@ func encodeWKT(t testing.TB, s string, o Options) *Feature {
 
 func TestEncodeGivesStrictGeoJSON(t *testing.T) {
 	for _, c := range []struct{ name, wkt, want string }{
-		{"hole is turned clockwise", "POLYGON((0 0,9 0,9 9,0 9,0 0),(1 1,2 1,2 2,1 2,1 1))",
-			`{"type":"Polygon","coordinates":[[[0,0],[9,0],[9,9],[0,9],[0,0]],[[1,1],[1,2],[2,2],[2,1],[1,1]]]}`},
-		{"Z travels with its position", "POLYGON Z((0 0 1,0 9 2,9 9 3,0 0 1))",
-			`{"type":"Polygon","coordinates":[[[0,0,1],[9,9,3],[0,9,2],[0,0,1]]]}`},
+		{
+			"hole is turned clockwise", "POLYGON((0 0,9 0,9 9,0 9,0 0),(1 1,2 1,2 2,1 2,1 1))",
+			`{"type":"Polygon","coordinates":[[[0,0],[9,0],[9,9],[0,9],[0,0]],[[1,1],[1,2],[2,2],[2,1],[1,1]]]}`,
+		},
+		{
+			"Z travels with its position", "POLYGON Z((0 0 1,0 9 2,9 9 3,0 0 1))",
+			`{"type":"Polygon","coordinates":[[[0,0,1],[9,9,3],[0,9,2],[0,0,1]]]}`,
+		},
 		{"M is dropped beside Z", "POINT ZM(1 2 3 4)", `{"type":"Point","coordinates":[1,2,3]}`},
-		{"empty members leave no gap", "MULTIPOINT(EMPTY,1 2,EMPTY,3 4)",
-			`{"type":"MultiPoint","coordinates":[[1,2],[3,4]]}`},
-		{"empty polygons leave no gap", "MULTIPOLYGON(EMPTY,((0 0,1 0,1 1,0 0)))",
-			`{"type":"MultiPolygon","coordinates":[[[[0,0],[1,0],[1,1],[0,0]]]]}`},
-		{"rounds to zero without a sign", "LINESTRING(-0.00000001 1.5,-0.0000001 -1.50)",
-			`{"type":"LineString","coordinates":[[0,1.5],[-0.0000001,-1.5]]}`},
-		{"tiny ring keeps its shape", "POLYGON((1 1,1.00000001 1,1.00000001 1.00000001,1 1))",
-			`{"type":"Polygon","coordinates":[[[1,1],[1.00000001,1],[1.00000001,1.00000001],[1,1]]]}`},
-		{"tiny ring with Z keeps its shape", "POLYGON Z((0 0 5,0 0.00000001 5,0.00000001 0.00000001 5,0 0 5))",
-			`{"type":"Polygon","coordinates":[[[0,0,5],[0.00000001,0.00000001,5],[0,0.00000001,5],[0,0,5]]]}`},
-		{"flat ring is left alone", "POLYGON((1 1,2 1,3 1,1 1))",
-			`{"type":"Polygon","coordinates":[[[1,1],[2,1],[3,1],[1,1]]]}`},
+		{
+			"empty members leave no gap", "MULTIPOINT(EMPTY,1 2,EMPTY,3 4)",
+			`{"type":"MultiPoint","coordinates":[[1,2],[3,4]]}`,
+		},
+		{
+			"empty polygons leave no gap", "MULTIPOLYGON(EMPTY,((0 0,1 0,1 1,0 0)))",
+			`{"type":"MultiPolygon","coordinates":[[[[0,0],[1,0],[1,1],[0,0]]]]}`,
+		},
+		{
+			"rounds to zero without a sign", "LINESTRING(-0.00000001 1.5,-0.0000001 -1.50)",
+			`{"type":"LineString","coordinates":[[0,1.5],[-0.0000001,-1.5]]}`,
+		},
+		{
+			"tiny ring keeps its shape", "POLYGON((1 1,1.00000001 1,1.00000001 1.00000001,1 1))",
+			`{"type":"Polygon","coordinates":[[[1,1],[1.00000001,1],[1.00000001,1.00000001],[1,1]]]}`,
+		},
+		{
+			"tiny ring with Z keeps its shape", "POLYGON Z((0 0 5,0 0.00000001 5,0.00000001 0.00000001 5,0 0 5))",
+			`{"type":"Polygon","coordinates":[[[0,0,5],[0.00000001,0.00000001,5],[0,0.00000001,5],[0,0,5]]]}`,
+		},
+		{
+			"flat ring is left alone", "POLYGON((1 1,2 1,3 1,1 1))",
+			`{"type":"Polygon","coordinates":[[[1,1],[2,1],[3,1],[1,1]]]}`,
+		},
 		{"high altitude", "POINT Z(1 2 123456789.5)", `{"type":"Point","coordinates":[1,2,123456789.5]}`},
 		{"absurd altitude", "POINT Z(1 2 -1e300)", `{"type":"Point","coordinates":[1,2,-1e+300]}`},
 	} {

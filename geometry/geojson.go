@@ -28,7 +28,7 @@ func (w *writer) geometry(s *shape) bool {
 		w.part(s, 0)
 	} else {
 		for i := 0; i < len(s.parts) && !w.full(); i++ {
-			w.separate(i, '[')
+			w.separate(i)
 			w.part(s, i)
 		}
 		w.buf = append(w.buf, ']')
@@ -38,11 +38,12 @@ func (w *writer) geometry(s *shape) bool {
 }
 
 // separate writes what stands before element i of an array.
-func (w *writer) separate(i int, open byte) {
+func (w *writer) separate(i int) {
+	before := byte('[')
 	if i > 0 {
-		open = ','
+		before = ','
 	}
-	w.buf = append(w.buf, open)
+	w.buf = append(w.buf, before)
 }
 
 // part writes the coordinates of one point, line or polygon.
@@ -55,7 +56,7 @@ func (w *writer) part(s *shape, i int) {
 		w.line(s.line(first), s.stride)
 	default:
 		for r := first; r < end && !w.full(); r++ {
-			w.separate(r-first, '[')
+			w.separate(r - first)
 			w.ring(s.line(r), s.stride, r == first)
 		}
 		w.buf = append(w.buf, ']')
@@ -76,7 +77,7 @@ func (w *writer) position(p []float64) {
 
 func (w *writer) line(line []float64, stride int) {
 	for i := 0; i < len(line) && !w.full(); i += stride {
-		w.separate(i, '[')
+		w.separate(i)
 		w.position(line[i : i+stride])
 	}
 	w.buf = append(w.buf, ']')
@@ -91,13 +92,13 @@ func (w *writer) ring(ring []float64, stride int, exterior bool) {
 	area := signedArea(ring, stride)
 	if area == 0 || area > 0 == exterior {
 		for i := 0; i < len(ring) && !w.full(); i += stride {
-			w.separate(i, '[')
+			w.separate(i)
 			write(ring[i : i+stride])
 		}
 	} else {
 		last := len(ring) - stride
 		for i := last; i >= 0 && !w.full(); i -= stride {
-			w.separate(last-i, '[')
+			w.separate(last - i)
 			write(ring[i : i+stride])
 		}
 	}

@@ -62,8 +62,10 @@ func TestReadingAnAckAllocatesNothing(t *testing.T) {
 
 // What is read by hand is what encoding/json reads.
 func FuzzAck(f *testing.F) {
-	for _, s := range []string{`{"stream":"S","seq":1}`, `{"stream":"S","seq":1,"duplicate":true,"domain":"d"}`, streamFull,
-		`{"seq":01,"stream":"S"}`, `{"stream":"S","seq":1,}`, `{"stream":"S","seq":1}{`, `{"stream":"S","seq":1.5}`} {
+	for _, s := range []string{
+		`{"stream":"S","seq":1}`, `{"stream":"S","seq":1,"duplicate":true,"domain":"d"}`, streamFull,
+		`{"seq":01,"stream":"S"}`, `{"stream":"S","seq":1,}`, `{"stream":"S","seq":1}{`, `{"stream":"S","seq":1.5}`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

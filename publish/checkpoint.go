@@ -94,8 +94,10 @@ func decodeCheckpoint(data []byte) (cp *Checkpoint, writer string, err error) {
 		return nil, "", fmt.Errorf("decode checkpoint of source %q: version %d is not %d: run the tidegate that wrote it",
 			e.Source, e.Version, checkpointVersion)
 	}
-	cp = &Checkpoint{Source: e.Source, Identity: e.Identity, Streams: e.Streams, Subjects: e.Subjects,
-		Phase: e.Phase, InitialFrom: e.InitialFrom, WrittenAt: e.WrittenAt}
+	cp = &Checkpoint{
+		Source: e.Source, Identity: e.Identity, Streams: e.Streams, Subjects: e.Subjects,
+		Phase: e.Phase, InitialFrom: e.InitialFrom, WrittenAt: e.WrittenAt,
+	}
 	if e.CommittedAt != nil {
 		cp.CommittedAt = *e.CommittedAt
 	}

@@ -187,8 +187,10 @@ func TestSourceNamesThatAreNoKeysAreRefused(t *testing.T) {
 }
 
 func TestCheckpointThatCannotBeReadSaysSo(t *testing.T) {
-	for _, data := range []string{``, `{`, `{"version":2}`, `{"version":1,"confirmable":"x"}`,
-		`{"version":1,"confirmable":"0/0","w":"1-2-3"}`} {
+	for _, data := range []string{
+		``, `{`, `{"version":2}`, `{"version":1,"confirmable":"x"}`,
+		`{"version":1,"confirmable":"0/0","w":"1-2-3"}`,
+	} {
 		if cp, _, err := decodeCheckpoint([]byte(data)); err == nil {
 			t.Errorf("%q is %+v", data, cp)
 		}

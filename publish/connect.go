@@ -57,7 +57,7 @@ type Conn struct {
 
 	mu     sync.Mutex
 	closed bool
-	up     context.Context // ends with the connection to the present server
+	up     context.Context //nolint:containedctx // no call's: it ends with the connection to the present server
 	down   context.CancelCauseFunc
 }
 
@@ -67,7 +67,7 @@ func Connect(ctx context.Context, c Config, log *slog.Logger, h Hooks) (*Conn, e
 	conn.setUp()
 	opts, err := conn.options(ctx, c, h)
 	if err != nil {
-		return nil, &ConnectError{Servers: servers(c), Err: err, Hint: "check the nats.* keys"}
+		return nil, &ConnectError{Servers: servers(c), Err: err, Fix: "check the nats.* keys"}
 	}
 	settings, err := conn.dial(c, opts)
 	if err == nil {
@@ -75,7 +75,7 @@ func Connect(ctx context.Context, c Config, log *slog.Logger, h Hooks) (*Conn, e
 	}
 	if err != nil {
 		conn.Close()
-		return nil, &ConnectError{Servers: servers(c), Err: err, Hint: connectHint(err)}
+		return nil, &ConnectError{Servers: servers(c), Err: err, Fix: connectHint(err)}
 	}
 	return conn, nil
 }

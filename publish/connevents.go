@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go"
 )
@@ -34,7 +33,7 @@ func (c *Conn) onError(h Hooks) nats.ErrHandler {
 	return func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		c.log.Warn("nats reported an error", "error", err)
 		if errors.Is(err, nats.ErrPermissionViolation) && h.Refused != nil {
-			h.Refused(fmt.Errorf("use NATS: %w: grant it to the bridge's user; `tidegate init --nats` prints what it needs", err))
+			h.Refused(&RefusedError{Doing: "use NATS", Err: err, Fix: "grant it to the bridge's user"})
 		}
 	}
 }
@@ -89,7 +88,7 @@ func (c *Conn) onClosed(h Hooks) nats.ConnHandler {
 		if err == nil {
 			err = nats.ErrConnectionClosed
 		}
-		h.Refused(fmt.Errorf("reconnect to NATS: %w%s", err, hint(connectHint(err))))
+		h.Refused(&RefusedError{Doing: "reconnect to NATS", Err: err, Fix: connectHint(err)})
 	}
 }
 

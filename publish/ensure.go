@@ -53,9 +53,11 @@ func (c *Conn) makeStream(ctx context.Context, s StreamConfig, subjects []string
 		return nil, &LostError{Stream: s.Name, Reason: "the stream does not exist any more, and the checkpoint names it"}
 	}
 	if !s.Create {
-		return nil, &StreamError{Stream: s.Name, Reason: "it does not exist",
-			Hint: fmt.Sprintf("set create: true for it under streams, or make it with `nats stream add %s --subjects %q`",
-				s.Name, strings.Join(subjects, ","))}
+		return nil, &StreamError{
+			Stream: s.Name, Reason: "it does not exist",
+			Fix: fmt.Sprintf("set create: true for it under streams, or make it with `nats stream add %s --subjects %q`",
+				s.Name, strings.Join(subjects, ",")),
+		}
 	}
 	_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{
 		Name:       s.Name,
@@ -82,8 +84,10 @@ func (c *Conn) widenStream(ctx context.Context, s StreamConfig, info *streamInfo
 			continue
 		}
 		if !s.Create {
-			return &StreamError{Stream: s.Name, Reason: fmt.Sprintf("none of its subjects covers %q", subject),
-				Hint: fmt.Sprintf("set create: true for it under streams, or add the subject with `nats stream edit %s`", s.Name)}
+			return &StreamError{
+				Stream: s.Name, Reason: fmt.Sprintf("none of its subjects covers %q", subject),
+				Fix: fmt.Sprintf("set create: true for it under streams, or add the subject with `nats stream edit %s`", s.Name),
+			}
 		}
 		wider = widen(wider, subject)
 	}
@@ -133,12 +137,14 @@ func allCovered(patterns, subjects []string) bool {
 func usable(c *jetstream.StreamConfig) error {
 	switch {
 	case c.Mirror != nil:
-		return &StreamError{Stream: c.Name, Reason: "it is a mirror and takes no messages", Hint: "name the stream that it mirrors"}
+		return &StreamError{Stream: c.Name, Reason: "it is a mirror and takes no messages", Fix: "name the stream that it mirrors"}
 	case c.Sealed:
-		return &StreamError{Stream: c.Name, Reason: "it is sealed and takes no messages", Hint: "name another stream"}
+		return &StreamError{Stream: c.Name, Reason: "it is sealed and takes no messages", Fix: "name another stream"}
 	case c.NoAck:
-		return &StreamError{Stream: c.Name, Reason: "it does not acknowledge messages",
-			Hint: fmt.Sprintf("`nats stream edit %s` without --no-ack", c.Name)}
+		return &StreamError{
+			Stream: c.Name, Reason: "it does not acknowledge messages",
+			Fix: fmt.Sprintf("`nats stream edit %s` without --no-ack", c.Name),
+		}
 	}
 	return nil
 }
@@ -156,9 +162,9 @@ func streamError(name string, err error) error {
 	e := &StreamError{Stream: name, Reason: err.Error(), Err: err}
 	switch {
 	case errors.As(err, &api) && api.ErrorCode == codeSubjectOverlap:
-		e.Hint = "another stream has some of these subjects: name that one, or change its subjects or the template"
+		e.Fix = "another stream has some of these subjects: name that one, or change its subjects or the template"
 	case isAny(err, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, nats.ErrNoResponders):
-		e.Hint = "enable JetStream on the server and for the account"
+		e.Fix = "enable JetStream on the server and for the account"
 	}
 	return e
 }

@@ -1,27 +1,52 @@
 package publish
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// hinted is an error that carries what to do about it, apart from its text.
+type hinted interface {
+	error
+	Hint() string
+}
+
+// Explain gives what an operator can do about an error of this package; "" where nothing is known to help.
+func Explain(err error) string {
+	var h hinted
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
+}
 
 // LimitError says that a message cannot be stored whatever is tried: the row is poison.
 type LimitError struct {
 	What        string
 	Size, Limit int
-	Hint        string
+	Of          string // whose limit it is
 }
 
 func (e *LimitError) Error() string {
-	if e.Limit == 0 {
+	switch {
+	case e.Limit == 0:
 		return "check message: " + e.What
+	case e.Of == "":
+		return fmt.Sprintf("check message: %s has %d bytes, the limit is %d", e.What, e.Size, e.Limit)
 	}
-	return fmt.Sprintf("check message: %s is %d bytes, the limit is %d%s", e.What, e.Size, e.Limit, hint(e.Hint))
+	return fmt.Sprintf("check message: %s has %d bytes, the limit is %d (%s)", e.What, e.Size, e.Limit, e.Of)
 }
 
 // NotCoveredError says that no subject of the stream covers the message's: the stream was narrowed, or never fitted.
 type NotCoveredError struct{ Stream, Subject string }
 
 func (e *NotCoveredError) Error() string {
-	return fmt.Sprintf("check message: stream %s has no subject that covers %q: add it with `nats stream edit %s --subjects`",
-		e.Stream, e.Subject, e.Stream)
+	return fmt.Sprintf("check message: stream %s has no subject that covers %q", e.Stream, e.Subject)
+}
+
+// Hint gives the command that widens the stream.
+func (e *NotCoveredError) Hint() string {
+	return fmt.Sprintf("add it with `nats stream edit %s --subjects …`, then start again; nothing behind the row was confirmed", e.Stream)
 }
 
 // LostError says that a stream no longer holds what it acknowledged: sequences From to To, as far as is known.
@@ -32,8 +57,13 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("verify stream %s: %s; at risk are the messages at sequences %d to %d; "+
-		"`tidegate verify` counts what is missing, `tidegate accept` goes on from what is there", e.Stream, e.Reason, e.From, e.To)
+	return fmt.Sprintf("verify stream %s: %s; at risk are the messages at sequences %d to %d", e.Stream, e.Reason, e.From, e.To)
+}
+
+// Hint says how what was stored is had again.
+func (e *LostError) Hint() string {
+	return "restore the stream from its backup and start again: nothing is made again silently. Without one, the rows are still in the outbox table; to begin anew: " +
+		"drop the slot, delete the source's key in KV bucket " + Bucket + ", and start with slot.snapshot: publish"
 }
 
 // StolenError says that another process has written this source's checkpoint.
@@ -43,8 +73,12 @@ type StolenError struct {
 }
 
 func (e *StolenError) Error() string {
-	return fmt.Sprintf("write checkpoint of source %q: another instance wrote revision %d; "+
-		"give each source a name of its own (source.name), or stop the other bridge", e.Source, e.Revision)
+	return fmt.Sprintf("write checkpoint of source %q: another instance wrote revision %d", e.Source, e.Revision)
+}
+
+// Hint says how two bridges are kept apart.
+func (e *StolenError) Hint() string {
+	return "give each source a name of its own (source.name), or stop the other bridge"
 }
 
 // AckError is a stream's refusal of a message.
@@ -61,8 +95,12 @@ func (e *AckError) Error() string {
 type ForeignAckError struct{ Subject, Want, Got string }
 
 func (e *ForeignAckError) Error() string {
-	return fmt.Sprintf("store message: stream %q took subject %s, which belongs to %q: two streams must not share subjects",
-		e.Got, e.Subject, e.Want)
+	return fmt.Sprintf("store message: stream %q took subject %s, which belongs to %q", e.Got, e.Subject, e.Want)
+}
+
+// Hint says what has to be changed.
+func (e *ForeignAckError) Hint() string {
+	return "two streams must not share subjects: take the subject out of the other stream, or change outboxes[].subject"
 }
 
 // DuplicateError asks for a look: the stream calls a row a duplicate that was not sent before. See Conn.VerifyDuplicate.
@@ -87,29 +125,41 @@ func (e *SendError) Unwrap() error { return e.Err }
 // ConnectError is a refused or impossible connection.
 type ConnectError struct {
 	Servers string // without credentials
-	Hint    string
+	Fix     string
 	Err     error
 }
 
 func (e *ConnectError) Error() string {
-	return fmt.Sprintf("connect to NATS at %s: %s%s", e.Servers, e.Err, hint(e.Hint))
+	return fmt.Sprintf("connect to NATS at %s: %s", e.Servers, e.Err)
 }
 func (e *ConnectError) Unwrap() error { return e.Err }
 
+// Hint says what to look at.
+func (e *ConnectError) Hint() string { return e.Fix }
+
 // StreamError is a stream that cannot be used as it is.
 type StreamError struct {
-	Stream, Reason, Hint string
-	Err                  error
+	Stream, Reason, Fix string
+	Err                 error
 }
 
 func (e *StreamError) Error() string {
-	return fmt.Sprintf("prepare stream %s: %s%s", e.Stream, e.Reason, hint(e.Hint))
+	return fmt.Sprintf("prepare stream %s: %s", e.Stream, e.Reason)
 }
 func (e *StreamError) Unwrap() error { return e.Err }
 
-func hint(s string) string {
-	if s == "" {
-		return ""
-	}
-	return ": " + s
+// Hint says what makes the stream fit.
+func (e *StreamError) Hint() string { return e.Fix }
+
+// RefusedError says that a server which had let us in will not have what we do, or will not let us in again.
+type RefusedError struct {
+	Doing string // what was refused: "use NATS"
+	Fix   string
+	Err   error
 }
+
+func (e *RefusedError) Error() string { return e.Doing + ": " + e.Err.Error() }
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Hint says what to change.
+func (e *RefusedError) Hint() string { return e.Fix }

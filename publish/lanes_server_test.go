@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -125,8 +126,8 @@ func TestSecondRowWithTheSameIDIsFound(t *testing.T) {
 	}
 	d.lanes.Add(other, time.Now())
 	r, err := d.lanes.Ack(<-d.acks.C, time.Now())
-	dup, ok := err.(*DuplicateError)
-	if !ok || r != other || dup.Seq != d.done[0].Seq {
+	var dup *DuplicateError
+	if !errors.As(err, &dup) || r != other || dup.Seq != d.done[0].Seq {
 		t.Fatalf("row %v, error %v", r, err)
 	}
 }

@@ -44,13 +44,18 @@ var (
 )
 
 func testRow(aggregate string, n int) *Row {
-	r := &Row{Stream: testStream, Size: 100, Position: event.Position{Timeline: 1, Commit: 7, Index: uint32(n)},
-		Aggregate: event.AggregateKey(nil, "t", []byte("a"), []byte(aggregate))}
+	r := &Row{
+		Stream: testStream, Size: 100, Position: event.Position{Timeline: 1, Commit: 7, Index: uint32(n)},
+		Aggregate: event.AggregateKey(nil, "t", []byte("a"), []byte(aggregate)),
+	}
 	r.Msg.Subject = "x." + aggregate
 	r.Msg.ID = fmt.Sprintf("src/t/%d", n)
-	r.Msg.Headers = []event.Header{{Name: event.HeaderMsgID, Value: r.Msg.ID},
-		{Name: event.HeaderAggregateType, Value: "a"}, {Name: event.HeaderAggregateID, Value: aggregate},
-		{Name: event.HeaderPosition, Value: "src/" + r.Position.String()}}
+	r.Msg.Headers = []event.Header{
+		{Name: event.HeaderMsgID, Value: r.Msg.ID},
+		{Name: event.HeaderAggregateType, Value: "a"},
+		{Name: event.HeaderAggregateID, Value: aggregate},
+		{Name: event.HeaderPosition, Value: "src/" + r.Position.String()},
+	}
 	return r
 }
 
@@ -169,8 +174,10 @@ func TestLateAckNeverCompletesANewerAttempt(t *testing.T) {
 func TestAnswersThatAreNoneOfOursAreIgnored(t *testing.T) {
 	l := NewLanes(&recorder{}, "in", LaneOptions{MaxInFlight: 2})
 	l.Add(testRow("a", 1), start)
-	for _, subject := range []string{"", "in", "in.", "in.0", "in.0.", "in.0.2", "in.0.1.1", "in.1.1", "in.2.1", "in.-1.1", "in.x.1",
-		"in.99999999999999999999.1", "other.0.1"} {
+	for _, subject := range []string{
+		"", "in", "in.", "in.0", "in.0.", "in.0.2", "in.0.1.1", "in.1.1", "in.2.1", "in.-1.1", "in.x.1",
+		"in.99999999999999999999.1", "other.0.1",
+	} {
 		if r := mustAck(t, l, &nats.Msg{Subject: subject, Data: []byte(`{"stream":"S","seq":1}`)}, start); r != nil {
 			t.Errorf("an answer at %q completed the row", subject)
 		}

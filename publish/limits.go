@@ -24,11 +24,11 @@ func (s *Stream) Check(m *event.Message, maxPayload int) error {
 	case head > maxHeaderBlock:
 		return &LimitError{What: "the header block", Size: head, Limit: maxHeaderBlock}
 	case maxPayload > 0 && size > maxPayload:
-		return &LimitError{What: "headers and body", Size: size, Limit: maxPayload, Hint: "max_payload of the NATS server"}
+		return &LimitError{What: "headers and body", Size: size, Limit: maxPayload, Of: "max_payload of the NATS server"}
 	case s.MaxMsgSize > 0 && size > s.MaxMsgSize:
-		return &LimitError{What: "headers and body", Size: size, Limit: s.MaxMsgSize, Hint: "max_msg_size of stream " + s.Name}
+		return &LimitError{What: "headers and body", Size: size, Limit: s.MaxMsgSize, Of: "max_msg_size of stream " + s.Name}
 	case len(m.Subject) > longest:
-		return &LimitError{What: "the subject", Size: len(m.Subject), Limit: longest, Hint: "the control line of the NATS protocol"}
+		return &LimitError{What: "the subject", Size: len(m.Subject), Limit: longest, Of: "the control line of the NATS protocol"}
 	case !literal(m.Subject):
 		return &LimitError{What: "the subject has an empty token, a wildcard or a space"}
 	case !s.Covers(m.Subject):

@@ -111,10 +111,23 @@ func TestSubjectsCover(t *testing.T) {
 		pattern, subject string
 		want             bool
 	}{
-		{"a.b", "a.b", true}, {"a.b", "a.c", false}, {"a.b", "a", false}, {"a", "a.b", false},
-		{"a.*", "a.b", true}, {"a.*", "a.b.c", false}, {"a.*", "a.*", true}, {"a.*", "a.>", false},
-		{"a.>", "a.b.c", true}, {"a.>", "a.*.c", true}, {"a.>", "a.>", true}, {"a.>", "a", false}, {">", "a", true},
-		{"*.b", "a.b", true}, {"*.b", "*.b", true}, {"a.b", "a.*", false}, {"*", ">", false},
+		{"a.b", "a.b", true},
+		{"a.b", "a.c", false},
+		{"a.b", "a", false},
+		{"a", "a.b", false},
+		{"a.*", "a.b", true},
+		{"a.*", "a.b.c", false},
+		{"a.*", "a.*", true},
+		{"a.*", "a.>", false},
+		{"a.>", "a.b.c", true},
+		{"a.>", "a.*.c", true},
+		{"a.>", "a.>", true},
+		{"a.>", "a", false},
+		{">", "a", true},
+		{"*.b", "a.b", true},
+		{"*.b", "*.b", true},
+		{"a.b", "a.*", false},
+		{"*", ">", false},
 	} {
 		if got := covers(c.pattern, c.subject); got != c.want {
 			t.Errorf("%s covers %s: %v", c.pattern, c.subject, got)

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -117,8 +118,10 @@ func (m *model) handOver() {
 	}
 	in := m.rows[m.next]
 	m.next++
-	r := &Row{Stream: m.stream, Position: in.position, Size: 1,
-		Aggregate: event.AggregateKey(nil, "t", []byte("a"), []byte(in.aggregate))}
+	r := &Row{
+		Stream: m.stream, Position: in.position, Size: 1,
+		Aggregate: event.AggregateKey(nil, "t", []byte("a"), []byte(in.aggregate)),
+	}
 	r.Msg.ID, r.Msg.Subject = in.id, "x"
 	for name, values := range headersOf(in) {
 		r.Msg.Headers = append(r.Msg.Headers, event.Header{Name: name, Value: values[0]})
@@ -213,7 +216,7 @@ func (m *model) acknowledge() {
 	a := m.answers[i]
 	m.answers = append(m.answers[:i], m.answers[i+1:]...)
 	row, err := m.lanes.Ack(a, m.now)
-	if dup, ok := err.(*DuplicateError); ok {
+	if dup := (*DuplicateError)(nil); errors.As(err, &dup) {
 		m.lanes.Confirm(dup.Row, dup.Seq, m.now)
 	} else if err != nil {
 		m.t.Fatalf("acknowledge: %v", err)

@@ -11,7 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Stream is a JetStream stream as it was when last looked at. It has one user at a time.
+// Stream is a JetStream stream as EnsureStream found it. Once ReadOnly was called, where it is, nothing in it changes:
+// any number of goroutines may use it.
 type Stream struct {
 	Name              string
 	Subjects          []string
@@ -51,8 +52,7 @@ func (s *Stream) ReadOnly(written []string) {
 	}
 }
 
-// Info asks the stream's leader what it holds and takes note of a changed configuration. A stream that is gone is a
-// *LostError.
+// Info asks the stream's leader what it holds. A stream that is gone is a *LostError.
 func (s *Stream) Info(ctx context.Context) (State, error) {
 	info, err := s.conn.streamInfo(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -61,8 +61,25 @@ func (s *Stream) Info(ctx context.Context) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("read state of stream %s: %w", s.Name, err)
 	}
-	s.take(&info.config)
 	return info.state, nil
+}
+
+// Recheck asks the stream's leader whether it still takes what the bridge publishes: a *NotCoveredError when it was
+// narrowed, a *LostError when it is gone. A publisher only sees that nobody answers, as during an election.
+func (s *Stream) Recheck(ctx context.Context) error {
+	info, err := s.conn.streamInfo(ctx, s.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return &LostError{Stream: s.Name, Reason: "the stream does not exist any more"}
+	}
+	if err != nil {
+		return fmt.Errorf("read configuration of stream %s: %w", s.Name, err)
+	}
+	for _, subject := range s.own {
+		if !coveredByAny(info.config.Subjects, subject) {
+			return &NotCoveredError{Stream: s.Name, Subject: subject}
+		}
+	}
+	return nil
 }
 
 func (s *Stream) take(c *jetstream.StreamConfig) {

@@ -26,8 +26,10 @@ type Tail struct {
 }
 
 func newTail(s *Stream, source string, last uint64) *Tail {
-	return &Tail{Stream: s, Last: last, source: source,
-		seqs: make(map[string]uint64), highest: make(map[string]event.Position)}
+	return &Tail{
+		Stream: s, Last: last, source: source,
+		seqs: make(map[string]uint64), highest: make(map[string]event.Position),
+	}
 }
 
 // Mark is the end of the stream when it was read.

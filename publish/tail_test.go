@@ -165,8 +165,10 @@ func TestTailReadsOwnSubjectsOfNowAndThen(t *testing.T) {
 func TestTailOfAWorkQueueIsReadWithoutAConsumer(t *testing.T) {
 	c := connect(t, startServer(t, nil))
 	ctx := testContext(t)
-	if _, err := c.JetStream().CreateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"x.*"},
-		Retention: jetstream.WorkQueuePolicy}); err != nil {
+	if _, err := c.JetStream().CreateStream(ctx, jetstream.StreamConfig{
+		Name: "S", Subjects: []string{"x.*"},
+		Retention: jetstream.WorkQueuePolicy,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s := ensure(t, c, StreamConfig{Name: "S"}, "x.*")

@@ -15,12 +15,16 @@ func (s *Server) Check(c Config) error {
 	case s.Standby:
 		return &RefusedError{Check: "server", Seen: "it is a standby", Fix: "list the primary in postgres.url; decoding from a standby is not supported"}
 	case s.WALLevel != "logical":
-		return &RefusedError{Check: "wal_level", Seen: s.WALLevel,
-			Fix: "ALTER SYSTEM SET wal_level = logical, then restart PostgreSQL (managed services: see tidegate init --sql --provider)"}
+		return &RefusedError{
+			Check: "wal_level", Seen: s.WALLevel,
+			Fix: "ALTER SYSTEM SET wal_level = logical, then restart PostgreSQL (managed services have a switch of their own, such as rds.logical_replication = 1)",
+		}
 	case MatchesSynchronous(s.SynchronousNames, AppName(c.Slot)):
-		return &RefusedError{Check: "synchronous_standby_names",
-			Seen: fmt.Sprintf("%q matches our application_name %s: commits would wait for NATS", s.SynchronousNames, AppName(c.Slot)),
-			Fix:  "ALTER SYSTEM SET synchronous_standby_names = '<the names of the real standbys>'; SELECT pg_reload_conf()"}
+		return &RefusedError{
+			Check: "synchronous_standby_names",
+			Seen:  fmt.Sprintf("%q matches our application_name %s: commits would wait for NATS", s.SynchronousNames, AppName(c.Slot)),
+			Fix:   "ALTER SYSTEM SET synchronous_standby_names = '<the names of the real standbys>'; SELECT pg_reload_conf()",
+		}
 	case s.Slot != nil:
 		return s.Slot.check(c, s.Database)
 	}
@@ -36,7 +40,7 @@ func (s *State) check(c Config, database string) error {
 		return refuse("it is a physical slot", "set slot.name to an own name")
 	case s.Plugin != Plugin:
 		return refuse(fmt.Sprintf("its output plug-in is %s, not %s", s.Plugin, Plugin),
-			"set slot.name to an own name, or drop the slot if nobody needs it (tidegate slot drop)")
+			"set slot.name to an own name, or drop the slot if nobody needs it: SELECT pg_drop_replication_slot('"+c.Slot+"')")
 	case s.Database != database:
 		return refuse(fmt.Sprintf("it belongs to database %s, not %s", s.Database, database),
 			"set slot.name to an own name, or the database in postgres.url to "+s.Database)

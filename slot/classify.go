@@ -56,8 +56,8 @@ func publicationGone(publication string, err error) error {
 	return &DriftError{
 		Object: "publication " + publication,
 		Seen:   "it does not exist at the slot's position in the WAL",
-		Fix: "the publication was dropped, or made after the slot: create it again (tidegate init --sql prints how); if the error stays, " +
-			"the slot must be dropped and made again, and the rows of the window read from the outbox table (tidegate replay)",
+		Fix: "the publication was dropped, or made after the slot: create it again; if the error stays, " +
+			"the slot must be dropped and made again, and the rows of the window read from the outbox table",
 		Err: err,
 	}
 }

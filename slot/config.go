@@ -102,8 +102,10 @@ func ValidName(name string) error {
 	if !bad {
 		return nil
 	}
-	return &RefusedError{Check: "slot name", Seen: fmt.Sprintf("%q", name),
-		Fix: "use 1 to 63 of the characters a-z, 0-9 and _ in slot.name"}
+	return &RefusedError{
+		Check: "slot name", Seen: fmt.Sprintf("%q", name),
+		Fix: "use 1 to 63 of the characters a-z, 0-9 and _ in slot.name",
+	}
 }
 
 // sqlConfig is the configuration of an ordinary connection, known to the server by app.

@@ -60,13 +60,14 @@ func (e *CreateTimeoutError) Error() string {
 
 // Hint says how to end the wait.
 func (e *CreateTimeoutError) Hint() string {
-	for _, b := range e.Blockers {
-		if b.Prepared != "" {
-			return fmt.Sprintf("COMMIT PREPARED or ROLLBACK PREPARED '%s', then start again", b.Prepared)
-		}
-		return fmt.Sprintf("let the transaction end, or SELECT pg_terminate_backend(%d), then start again", b.PID)
+	if len(e.Blockers) == 0 {
+		return "start again"
 	}
-	return "start again"
+	oldest := e.Blockers[0]
+	if oldest.Prepared != "" {
+		return fmt.Sprintf("COMMIT PREPARED or ROLLBACK PREPARED '%s', then start again", oldest.Prepared)
+	}
+	return fmt.Sprintf("let the transaction end, or SELECT pg_terminate_backend(%d), then start again", oldest.PID)
 }
 
 // CreateSlot makes the slot, and with export a snapshot that fits it without gap or overlap. It waits for the

@@ -45,7 +45,7 @@ func (e *MissingSlotError) Unwrap() error { return e.Err }
 
 // Hint says how events are had again.
 func (e *MissingSlotError) Hint() string {
-	return "the slot was dropped: what was committed since its last confirmed position can only be read from the outbox table (tidegate replay)"
+	return "the slot was dropped: what was committed since its last confirmed position can only be read from the outbox table"
 }
 
 // LostError says that the server has removed WAL that the slot needs. The gap begins at Confirmed.
@@ -65,7 +65,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Hint says how events are had again.
 func (e *LostError) Hint() string {
-	return "tidegate replay makes a new slot and publishes what is missing from the outbox table; raise max_slot_wal_keep_size before that"
+	return "raise max_slot_wal_keep_size, drop the slot and let a new one be made; what was committed since the confirmed position can only be read from the outbox table"
 }
 
 // DriftError says that the publication or a table no longer yields what is configured.

@@ -67,8 +67,10 @@ func createPublication(ctx context.Context, conn *pgx.Conn, name string, tables 
 	case pe.Code == "42710" || pe.Code == "23505": // another instance was faster
 		return false, nil
 	case pe.Code == "42501":
-		return false, &RefusedError{Check: "publication " + name, Seen: pe.Message,
-			Fix: "let the owner of the tables run: " + sql, Err: err}
+		return false, &RefusedError{
+			Check: "publication " + name, Seen: pe.Message,
+			Fix: "let the owner of the tables run: " + sql, Err: err,
+		}
 	}
 	return false, err
 }

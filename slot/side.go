@@ -131,8 +131,10 @@ func readSlot(ctx context.Context, conn *pgx.Conn, name string) (*State, error) 
 }
 
 func (r *slotRow) state() (*State, error) {
-	s := &State{Type: r.Type, Plugin: r.Plugin, Database: r.Database, Temporary: r.Temporary, ActivePID: r.ActivePID,
-		WALStatus: r.WALStatus, Invalidation: r.Invalidation}
+	s := &State{
+		Type: r.Type, Plugin: r.Plugin, Database: r.Database, Temporary: r.Temporary, ActivePID: r.ActivePID,
+		WALStatus: r.WALStatus, Invalidation: r.Invalidation,
+	}
 	if r.Conflicting && s.Invalidation == "" {
 		s.Invalidation = "conflict with recovery"
 	}
@@ -161,9 +163,11 @@ func heldPosition(ctx context.Context, c Config, pid int) (confirmed, end decode
 		return 0, 0, classify(err, c)
 	}
 	if state == nil || state.ActivePID != pid {
-		return 0, 0, &RefusedError{Check: "postgres.replication_url",
-			Seen: fmt.Sprintf("the server of postgres.url does not show slot %s as held by walsender %d", c.Slot, pid),
-			Fix:  "let postgres.url and postgres.replication_url lead to the same server and database"}
+		return 0, 0, &RefusedError{
+			Check: "postgres.replication_url",
+			Seen:  fmt.Sprintf("the server of postgres.url does not show slot %s as held by walsender %d", c.Slot, pid),
+			Fix:   "let postgres.url and postgres.replication_url lead to the same server and database",
+		}
 	}
 	var text string
 	if err := conn.QueryRow(ctx, `SELECT pg_current_wal_flush_lsn()::text`).Scan(&text); err != nil {

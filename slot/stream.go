@@ -162,8 +162,10 @@ func (s *Stream) oversize(h Handler, m frame) error {
 		return nil
 	}
 	oid, row := insertPrefix(data)
-	tooLarge := &TooLargeError{Relation: s.tables[oid], LSN: walStart, Commit: s.begin.FinalLSN, XID: s.begin.XID,
-		Size: m.size - walHeader, Max: s.cfg.maxRow(), Prefix: row}
+	tooLarge := &TooLargeError{
+		Relation: s.tables[oid], LSN: walStart, Commit: s.begin.FinalLSN, XID: s.begin.XID,
+		Size: m.size - walHeader, Max: s.cfg.maxRow(), Prefix: row,
+	}
 	if oh, ok := h.(OversizeHandler); ok {
 		s.fresh = true
 		return oh.Oversize(tooLarge)

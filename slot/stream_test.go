@@ -159,7 +159,7 @@ func TestHandlersErrorEndsRun(t *testing.T) {
 	insert(t, c, "one")
 	poison := errors.New("poison")
 	r := launch(t, startStream(t, c), refuser{&taker{}, poison})
-	if err := r.ended(t); err != poison {
+	if err := r.ended(t); !errors.Is(err, poison) {
 		t.Fatalf("Run: %v", err)
 	}
 }

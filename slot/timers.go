@@ -192,8 +192,10 @@ type Progress struct {
 
 // Progress tells how far the session is. Any goroutine may call it.
 func (s *Stream) Progress() Progress {
-	return Progress{Received: decoder.LSN(s.received.Load()), Confirmed: decoder.LSN(s.flushed.Load()),
-		WALEnd: decoder.LSN(s.walEnd.Load()), Statuses: s.statuses.Load()}
+	return Progress{
+		Received: decoder.LSN(s.received.Load()), Confirmed: decoder.LSN(s.flushed.Load()),
+		WALEnd: decoder.LSN(s.walEnd.Load()), Statuses: s.statuses.Load(),
+	}
 }
 
 // publish makes the position visible to Progress.

@@ -77,8 +77,10 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &exit.Error{Code: exit.Usage, Err: fmt.Errorf("%s: takes no arguments, and was given %q", cmd.CommandPath(), args),
-		Hint: cmd.CommandPath() + " --help shows how it is called"}
+	return &exit.Error{
+		Code: exit.Usage, Err: fmt.Errorf("%s: takes no arguments, and was given %q", cmd.CommandPath(), args),
+		Hint: cmd.CommandPath() + " --help shows how it is called",
+	}
 }
 
 // addJSON defines the flag that commands with a table or a list share.

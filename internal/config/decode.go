@@ -229,8 +229,10 @@ func (l *loader) readSecret(path, file, origin string) (any, string) {
 	if err != nil {
 		why = reason(err)
 	}
-	l.problems = append(l.problems, Problem{Key: path + fileSuffix, Value: file, Origin: l.origin(path + fileSuffix),
-		Reason: "read secret: " + why, Mend: "name a file that holds the secret and that this user can read"})
+	l.problems = append(l.problems, Problem{
+		Key: path + fileSuffix, Value: file, Origin: l.origin(path + fileSuffix),
+		Reason: "read secret: " + why, Mend: "name a file that holds the secret and that this user can read",
+	})
 	l.failed[path] = true
 	return nil, origin
 }

@@ -45,7 +45,11 @@ func (l *loader) completeColumns(o *Outbox, path string) {
 	for i := range columns.NumField() {
 		if given {
 			child := join(path, tag(columns.Type().Field(i)))
-			l.setDefault(child, columns.Field(i).Addr().Interface().(*string), names.Field(i).String(), "default")
+			name, ok := columns.Field(i).Addr().Interface().(*string)
+			if !ok {
+				panic("config: a column that is no string") // Columns has strings alone
+			}
+			l.setDefault(child, name, names.Field(i).String(), "default")
 		}
 	}
 }

@@ -47,11 +47,15 @@ func sourceKeys() []Key {
 	return []Key{
 		{Path: "source.name", Doc: "Names the source in message ids, positions and the checkpoint: letters, digits, `_` and `-`. " +
 			"Two sources that publish into one NATS need two names. Default: the name of the database."},
-		{Path: "source.kind", Default: "wal", Values: []string{"wal"}, Later: []string{"poll"},
-			Doc: "Where rows come from: `wal`, a logical replication slot."},
-		{Path: "postgres.url", Secret: true, Flag: "postgres-url",
+		{
+			Path: "source.kind", Default: "wal", Values: []string{"wal"}, Later: []string{"poll"},
+			Doc: "Where rows come from: `wal`, a logical replication slot.",
+		},
+		{
+			Path: "postgres.url", Secret: true, Flag: "postgres-url",
 			Doc: "The database, as URL or as `host=… dbname=…`. Parts that are missing come from the `PG*` variables, the password file " +
-				"and the service file. Several hosts may be given: the one that accepts writes is used."},
+				"and the service file. Several hosts may be given: the one that accepts writes is used.",
+		},
 		{Path: "postgres.replication_url", Secret: true, Doc: "For the replication connection, where `postgres.url` leads through a pooler. Default: `postgres.url`."},
 		{Path: "postgres.lookup_url", Secret: true, Doc: "Where geometry is read. Default: `postgres.url`."},
 	}
@@ -62,14 +66,20 @@ func slotKeys() []Key {
 		{Path: "slot.name", Default: "tidegate", Flag: "slot", Doc: "The replication slot: lower-case letters, digits and `_`, at most 63."},
 		{Path: "slot.publication", Default: "tidegate", Doc: "The publication that the slot is read through."},
 		{Path: "slot.create", Default: "true", Doc: "Create publication and slot when they are missing and no checkpoint of this source exists."},
-		{Path: "slot.snapshot", Values: []string{"", "publish", "skip"},
+		{
+			Path: "slot.snapshot", Values: []string{"", "publish", "skip"},
 			Doc: "What becomes of rows that are older than the slot, at the first start: `publish` or `skip` them. " +
-				"Empty: the first start is refused while there are such rows."},
-		{Path: "slot.failover", Default: "auto", Values: []string{"auto", "on", "off"},
-			Doc: "Create the slot with FAILOVER (PostgreSQL 17 and later): `auto` where the server allows it."},
+				"Empty: the first start is refused while there are such rows.",
+		},
+		{
+			Path: "slot.failover", Default: "auto", Values: []string{"auto", "on", "off"},
+			Doc: "Create the slot with FAILOVER (PostgreSQL 17 and later): `auto` where the server allows it.",
+		},
 		{Path: "slot.heartbeat_interval", Default: "10s", Doc: "How often a logical message is written so that the slot moves on a quiet database (PostgreSQL 14 and later). 0: never."},
-		{Path: "slot.on_lost", Default: "stop", Values: []string{"stop"}, Later: []string{"replay"},
-			Doc: "What to do when the server has invalidated the slot: `stop` with exit code 4."},
+		{
+			Path: "slot.on_lost", Default: "stop", Values: []string{"stop"}, Later: []string{"replay"},
+			Doc: "What to do when the server has invalidated the slot: `stop` with exit code 4.",
+		},
 	}
 }
 
@@ -86,18 +96,26 @@ func streamKeys() []Key {
 func outboxKeys() []Key {
 	return []Key{
 		{Path: "outboxes[].table", Doc: "The outbox table as `schema.table`, without quotes. Required."},
-		{Path: "outboxes[].kind", Default: "event", Values: []string{"event", "feature"},
-			Doc: "The shape of the table: `event` carries its payload, `feature` refers to a PostGIS row by id and version."},
+		{
+			Path: "outboxes[].kind", Default: "event", Values: []string{"event", "feature"},
+			Doc: "The shape of the table: `event` carries its payload, `feature` refers to a PostGIS row by id and version.",
+		},
 		{Path: "outboxes[].stream", Doc: "The stream its rows go to. Default: the stream, when there is only one."},
 		{Path: "outboxes[].subject", Doc: "The subject template. Default: `" + eventSubject + "`, for kind feature `" + featureSubject + "`."},
 		{Path: "outboxes[].order_by", Doc: "The column whose order is insert order, for reads of the table. Default: `seq`, or an integer `id`."},
-		{Path: "outboxes[].rows", Default: "kept", Values: []string{"kept", "deleted"},
-			Doc: "Whether the application leaves rows in the table (`kept`) or deletes them at once (`deleted`)."},
-		{Path: "outboxes[].geometry", Default: "lookup", Values: []string{"lookup", "none"}, Later: []string{"wal"},
-			Doc: "Kind feature: where the geometry comes from; `none` publishes without."},
+		{
+			Path: "outboxes[].rows", Default: "kept", Values: []string{"kept", "deleted"},
+			Doc: "Whether the application leaves rows in the table (`kept`) or deletes them at once (`deleted`).",
+		},
+		{
+			Path: "outboxes[].geometry", Default: "lookup", Values: []string{"lookup", "none"}, Later: []string{"wal"},
+			Doc: "Kind feature: where the geometry comes from; `none` publishes without.",
+		},
 		{Path: "outboxes[].h3_resolution", Default: "8", Doc: "Kind feature: the resolution of `{h3}`, 0 to 15."},
-		{Path: "outboxes[].h3_point", Default: "surface", Values: []string{"surface", "centroid"},
-			Doc: "Kind feature: the point whose cell is `{h3}`: `surface` always lies on the geometry."},
+		{
+			Path: "outboxes[].h3_point", Default: "surface", Values: []string{"surface", "centroid"},
+			Doc: "Kind feature: the point whose cell is `{h3}`: `surface` always lies on the geometry.",
+		},
 	}
 }
 
@@ -151,19 +169,27 @@ func natsKeys() []Key {
 
 func publishKeys() []Key {
 	return []Key{
-		{Path: "publish.mode", Default: "lanes", Values: []string{"lanes"}, Later: []string{"fast-ingest"},
-			Doc: "How order is kept: `lanes`, one message in flight an aggregate."},
+		{
+			Path: "publish.mode", Default: "lanes", Values: []string{"lanes"}, Later: []string{"fast-ingest"},
+			Doc: "How order is kept: `lanes`, one message in flight an aggregate.",
+		},
 		{Path: "publish.max_in_flight", Default: "4096", Doc: "Messages sent and not yet acknowledged, at most."},
 		{Path: "publish.max_in_flight_bytes", Default: "64MiB", Doc: "The memory budget for rows between the database and their acknowledgement."},
 		{Path: "publish.ack_timeout", Default: "5s", Doc: "How long an acknowledgement is awaited before the outcome counts as unknown and is looked up."},
 		{Path: "publish.max_row", Default: "16MiB", Doc: "The largest row; at most `publish.max_in_flight_bytes`."},
-		{Path: "park.store", Default: "off", Values: []string{"off"}, Later: []string{"postgres"},
-			Doc: "Where rows that cannot be published are put aside: `off` stops at the first, naming it."},
-		{Path: "park.order", Default: "hold", Values: []string{"hold"}, Later: []string{"skip"},
-			Doc: "What later events of an aggregate do behind a parked row."},
+		{
+			Path: "park.store", Default: "off", Values: []string{"off"}, Later: []string{"postgres"},
+			Doc: "Where rows that cannot be published are put aside: `off` stops at the first, naming it.",
+		},
+		{
+			Path: "park.order", Default: "hold", Values: []string{"hold"}, Later: []string{"skip"},
+			Doc: "What later events of an aggregate do behind a parked row.",
+		},
 		{Path: "park.max_rows", Default: "10000", Later: []string{anyOther}, Doc: "Parked rows, at most."},
-		{Path: "retention.keep", Default: "0", Later: []string{anyOther},
-			Doc: "How long published rows stay in the table; at least the stream's `max_age` plus 24h. 0: they are never deleted."},
+		{
+			Path: "retention.keep", Default: "0", Later: []string{anyOther},
+			Doc: "How long published rows stay in the table; at least the stream's `max_age` plus 24h. 0: they are never deleted.",
+		},
 		{Path: "retention.batch", Default: "2000", Later: []string{anyOther}, Doc: "Rows deleted at once."},
 	}
 }
@@ -183,8 +209,10 @@ func serviceKeys() []Key {
 		{Path: "http.listen", Default: "127.0.0.1:9464", Flag: "listen", Doc: "Address of `/metrics`, `/livez` and `/readyz`."},
 		{Path: "http.ready_grace", Default: "30s", Doc: "How long a fault may last before readiness fails."},
 		{Path: "log.level", Default: "info", Values: []string{"debug", "info", "warn", "error"}, Flag: "log-level", Doc: "The least level that is logged."},
-		{Path: "log.format", Default: "auto", Values: []string{"auto", "text", "json"}, Flag: "log-format",
-			Doc: "`text` or `json`; `auto` is text on a terminal."},
+		{
+			Path: "log.format", Default: "auto", Values: []string{"auto", "text", "json"}, Flag: "log-format",
+			Doc: "`text` or `json`; `auto` is text on a terminal.",
+		},
 	}
 }
 

@@ -49,14 +49,18 @@ func TestProblemsNameKeyValueOriginAndMend(t *testing.T) {
 
 		{"retention under the stream's age", "retention: {keep: 24h}", nil, []string{
 			"retention.keep = 24h (tidegate.yaml:1): is not in this version -> remove it, or write 0",
-			"retention.keep = 24h (tidegate.yaml:1): is less than streams[0].max_age (168h) plus 24h -> write at least 192h, or lower streams[0].max_age"}},
+			"retention.keep = 24h (tidegate.yaml:1): is less than streams[0].max_age (168h) plus 24h -> write at least 192h, or lower streams[0].max_age",
+		}},
 		{"duplicate window over the age", "streams:\n- name: OUTBOX\n  max_age: 1m\n", nil, []string{
-			"streams[0].duplicate_window = 2m (default): is more than streams[0].max_age (1m) -> raise streams[0].max_age, or lower streams[0].duplicate_window"}},
+			"streams[0].duplicate_window = 2m (default): is more than streams[0].max_age (1m) -> raise streams[0].max_age, or lower streams[0].duplicate_window",
+		}},
 		{"row over the budget", "publish: {max_row: 65MiB}", nil, []string{
-			"publish.max_row = 65MiB (tidegate.yaml:1): is more than publish.max_in_flight_bytes (64MiB) -> raise publish.max_in_flight_bytes, or lower publish.max_row"}},
+			"publish.max_row = 65MiB (tidegate.yaml:1): is more than publish.max_in_flight_bytes (64MiB) -> raise publish.max_in_flight_bytes, or lower publish.max_row",
+		}},
 		{"no such stream", "outboxes: [{table: public.a, stream: OUTBOXX}]", nil, []string{
 			"streams[0].name = OUTBOX (default): is named by no outbox -> remove the stream, or name it in the outbox that publishes to it",
-			"outboxes[0].stream = OUTBOXX (tidegate.yaml:1): is not the name of a stream under streams -> write the name of a stream that is listed under streams; did you mean OUTBOX?"}},
+			"outboxes[0].stream = OUTBOXX (tidegate.yaml:1): is not the name of a stream under streams -> write the name of a stream that is listed under streams; did you mean OUTBOX?",
+		}},
 		{"which of the streams", two + "outboxes: [{table: public.a, stream: A}, {table: public.b}, {table: public.c, stream: B}]", nil, []string{"outboxes[1].stream (default): is missing, and there are several streams"}},
 		{"stream twice", "streams: [{name: A}, {name: A}]\noutboxes: [{table: public.a, stream: A}]", nil, []string{"streams[1].name = A (tidegate.yaml:1): is also the name of streams[0] -> give every stream a name of its own"}},
 		{"stream name", "streams: [{name: a.b}]", nil, []string{"streams[0].name = a.b (tidegate.yaml:1): holds a character that JetStream does not take in a stream's name -> use letters, digits, _ and -"}},

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -14,23 +13,6 @@ import (
 
 // errShutdown ends a session because PostgreSQL is shutting down: it waits for nobody then.
 var errShutdown = errors.New("postgres is shutting down")
-
-// poisonError ends the bridge on a row that cannot be published. Everything before the row is stored and confirmed.
-type poisonError struct {
-	row *row
-	err error
-}
-
-func (e *poisonError) Error() string {
-	at := e.row.pub.Position
-	where := "read from its table"
-	if !at.IsZero() {
-		where = fmt.Sprintf("row %d of the transaction committed at %s", at.Index+1, at.Commit)
-	}
-	return fmt.Sprintf("%s (%s)", e.err, where)
-}
-
-func (e *poisonError) Unwrap() error { return e.err }
 
 // side names the peer that an error came from, for the metric and the log.
 type side string
@@ -78,8 +60,7 @@ func judgeRow(err error) (int, string, bool) {
 	)
 	switch {
 	case errors.As(err, &poison):
-		return exit.Unexpected, "park.store is off, so the first row that cannot be published stops the bridge; everything before it is published and confirmed. " +
-			"Correct what is named (a limit of NATS, publish.max_row, the mapping), or let the application delete the row and write it anew", true
+		return exit.Unexpected, poison.Hint(), true
 	case errors.As(err, &schema):
 		return exit.Drift, "set outboxes[].columns to the table's columns, or change the table back; nothing behind the change was confirmed", true
 	}
@@ -132,7 +113,7 @@ func judgeNATS(err error) (int, string, bool) {
 	)
 	switch {
 	case errors.As(err, &covered):
-		return exit.Drift, "", true
+		return exit.Drift, covered.Hint(), true
 	case errors.As(err, &stolen): // another instance has the source now: stand by
 		return transient, "", true
 	case !errors.As(err, &ours):
@@ -141,5 +122,5 @@ func judgeNATS(err error) (int, string, bool) {
 	if class, _ := publish.Classify(err); class == publish.Transient {
 		return transient, "", true
 	}
-	return exit.NATS, "", true
+	return exit.NATS, publish.Explain(err), true
 }

@@ -191,6 +191,21 @@ func (s *session) linkChanged(now time.Time) error {
 	return nil
 }
 
+// recheckAfter is how long nobody may answer at the streams' subjects, as in an election, before we ask why.
+const recheckAfter = 5 * time.Second
+
+// recheck asks whether the streams still take what is published: one that was narrowed or deleted does not answer.
+func (s *session) recheck() {
+	s.spawn(func(ctx context.Context) {
+		for _, st := range s.streams {
+			err := fromNATS(st.Recheck(ctx))
+			if err != nil && failure(err) != nil {
+				s.post(ctx, func(time.Time) error { return err })
+			}
+		}
+	})
+}
+
 // observe keeps metrics and health up to date.
 func (s *session) observe(now time.Time) {
 	m, h := s.bridge.metrics, s.bridge.health
@@ -209,10 +224,21 @@ func (s *session) observe(now time.Time) {
 			h.Clear(what)
 		}
 	}
-	reason, _, probing := s.lanes.Probing()
+	reason, since, probing := s.lanes.Probing()
 	report("publish", "the stream does not take messages: "+reason, probing)
+	if probing && reason == publish.ReasonNoResponders && now.Sub(later(since, s.rechecked)) > recheckAfter {
+		s.rechecked = now
+		s.recheck()
+	}
 	if s.bridge.lookup != nil {
 		why, waiting := s.bridge.lookup.Waiting()
 		report("lookup", why, waiting)
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

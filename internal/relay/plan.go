@@ -98,7 +98,7 @@ func (s situation) dropped() error {
 		Code: exit.SlotLost,
 		Err: fmt.Errorf("resume slot %s: it does not exist any more, but the checkpoint names it: events committed after %s (%s) and before now may be missing",
 			s.slotName, cp.Confirmable, cp.CommittedAt.UTC().Format(time.RFC3339)),
-		Hint: "find out who dropped it; the rows of that time are in the outbox table; nothing is made again silently (docs/operations.md, \"The slot was dropped\")",
+		Hint: "find out who dropped it. Nothing is made again silently; the rows of that time are in the outbox table. " + startOver(cp.Source),
 	}
 }
 
@@ -127,7 +127,7 @@ func (s server) compare(cp *publish.Checkpoint) error {
 			Code: exit.NATS,
 			Err: fmt.Errorf("compare checkpoint of source %q: it ends at %s, but the slot was confirmed up to %s: NATS has lost what it acknowledged between the two",
 				cp.Source, cp.Confirmable, s.confirmed),
-			Hint: "was NATS restored from a backup? the rows of that range are in the outbox table (docs/operations.md, \"NATS lost data\")",
+			Hint: "was NATS restored from a backup? The rows of that range are in the outbox table. " + startOver(cp.Source),
 		}
 	}
 	return s.comparePosition(cp)
@@ -157,8 +157,14 @@ func (s server) diverged(cp *publish.Checkpoint, why string) error {
 	return &exit.Error{
 		Code: exit.Drift,
 		Err:  fmt.Errorf("compare checkpoint of source %q (position %s): %s", cp.Source, cp.W, why),
-		Hint: "was a standby promoted that lacked the last transactions, or a backup restored? published events that the database does not have must be judged by their consumers (docs/operations.md, \"The database went back\")",
+		Hint: "was a standby promoted that lacked the last transactions, or a backup restored? Published events that the database does not have must be judged by their consumers. " + startOver(cp.Source),
 	}
+}
+
+// startOver says how a source is begun anew where its history cannot be continued.
+func startOver(source string) string {
+	return fmt.Sprintf("To begin anew: drop the slot if it is there, nats kv del %s %s, and start with slot.snapshot: publish; "+
+		"every row of the table is then published again, with its old Nats-Msg-Id and Tidegate-Late: initial", publish.Bucket, source)
 }
 
 func describe(i publish.Identity) string {

@@ -41,9 +41,10 @@ type session struct {
 
 	checkpointing
 	reconciling
-	drops   uint64 // disconnections of NATS that were dealt with
-	results chan result
-	spare   []item
+	drops     uint64    // disconnections of NATS that were dealt with
+	rechecked time.Time // when the streams were last asked whether they still fit
+	results   chan result
+	spare     []item
 
 	// spawn runs a part of the session that ends with it.
 	spawn func(func(context.Context))

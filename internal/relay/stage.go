@@ -147,9 +147,14 @@ func (g *stage) route(r *row) error {
 	if r.outbox.features == nil {
 		feature = nil
 	}
-	if r.poison = r.outbox.route.Fill(&r.pub.Msg, &r.event, feature); r.poison != nil {
-		return nil
+	r.poison = r.outbox.route.Fill(&r.pub.Msg, &r.event, feature)
+	if r.poison == nil {
+		return g.check(r)
 	}
+	return nil
+}
+
+func (g *stage) check(r *row) error {
 	if extra := int64(len(r.pub.Msg.Body)) + rowOverhead - r.pub.Size; extra > 0 {
 		r.pub.Size += extra
 		g.budget.take(extra)
