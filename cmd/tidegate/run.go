@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +28,7 @@ func newRunCmd(s *settings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		limitMemory(cfg)
 		return runBridge(cmd.Context(), cfg, newLogger(cmd.ErrOrStderr(), cfg.Log))
 	}
 	return cmd
@@ -38,4 +41,15 @@ func runBridge(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 		return err
 	}
 	return b.Run(ctx)
+}
+
+// beside is what the process needs beside the budget, garbage included.
+const beside = 48 << 20
+
+// limitMemory makes the collector keep the heap near what the budget allows: by itself it would let garbage grow to
+// the size of what is alive. GOMEMLIMIT, where it is set, is the operator's word.
+func limitMemory(cfg *config.Config) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(cfg.Publish.MaxInFlightBytes + beside)
+	}
 }

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// rowOverhead is what a row costs beside its bytes: the structures that carry it, rounded up.
-const rowOverhead = 640
-
 // budget bounds the memory that rows hold between the socket and their PubAck. It is full at its limit, not at what
 // the next row would need: so the oldest row is always admitted, however large, and the most that is ever held is
 // the limit and one row.

@@ -59,10 +59,11 @@ func judgeRow(err error) (int, string, bool) {
 		schema *event.SchemaError
 	)
 	switch {
+	case errors.As(err, &schema):
+		return exit.Drift, "set outboxes[].columns to the table's columns, or change the table back where no row was written since; " +
+			"what was written before the change is published, nothing behind it is confirmed", true
 	case errors.As(err, &poison):
 		return exit.Unexpected, poison.Hint(), true
-	case errors.As(err, &schema):
-		return exit.Drift, "set outboxes[].columns to the table's columns, or change the table back; nothing behind the change was confirmed", true
 	}
 	return 0, "", false
 }

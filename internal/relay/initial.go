@@ -53,7 +53,7 @@ func (s *session) copyRow(ctx context.Context, o *outbox, b *event.Binding, valu
 	r.outbox = o
 	r.poison = b.Fill(&r.event, values)
 	r.event.Position, r.event.CommittedAt, r.event.XID, r.event.Late = event.Position{}, time.Time{}, 0, lateInitial
-	r.pub.Size = rowOverhead + tupleSize(values)
+	r.pub.Size = r.memory()
 	s.budget.take(r.pub.Size)
 	s.in.put(item{row: r})
 	return nil

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/event"
@@ -61,6 +62,20 @@ func (p *rowPool) put(r *row) {
 	r.pub.Reset()
 	r.outbox, r.poison = nil, nil
 	p.pool.Put(r)
+}
+
+// rowOverhead is what a row costs beside the bytes that it holds: its own structure, and its places in tracker, ledger
+// and lane.
+const rowOverhead = int64(unsafe.Sizeof(row{})) + 256
+
+// memory is what the row holds now, by the buffers it has and not by what they contain: a pooled row keeps them.
+func (r *row) memory() int64 {
+	m := &r.pub.Msg
+	held := r.event.Size() + cap(m.Body) + cap(m.Headers)*int(unsafe.Sizeof(event.Header{})) + cap(r.pub.Aggregate) + cap(r.feature.JSON)
+	for i := range m.Headers { // the values and the subject are one string
+		held += len(m.Headers[i].Value)
+	}
+	return rowOverhead + int64(held) + int64(len(m.Subject))
 }
 
 // rowOf gives the row that a message belongs to.

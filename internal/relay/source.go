@@ -36,19 +36,21 @@ type bound struct {
 	relation *decoder.Relation
 	outbox   *outbox // nil: not configured
 	binding  *event.Binding
+	// drift says why the outbox cannot be read in this shape. It ends the session at the first row of the shape that is
+	// not stored yet: what was written before the change is published first, or it could never be.
+	drift error
 }
 
-// Handle takes one message of the stream. Its errors end the session: they are drift, or the stream makes no sense.
+// Handle takes one message of the stream.
 func (s *source) Handle(m *decoder.Message, _ decoder.LSN) error {
 	switch m.Kind {
 	case decoder.KindBegin:
 		s.open, s.begin = true, m.Begin
 		s.at = event.Position{Timeline: s.timeline(m.Begin.FinalLSN), Commit: m.Begin.FinalLSN}
 	case decoder.KindRelation:
-		_, err := s.bind(m.Relation)
-		return err
+		s.bind(m.Relation)
 	case decoder.KindInsert:
-		return s.insert(m)
+		s.insert(m)
 	case decoder.KindCommit:
 		s.open = false
 		s.pending = append(s.pending, item{mark: m.Commit.EndLSN})
@@ -69,7 +71,7 @@ func (s *source) Oversize(e *slot.TooLargeError) error {
 	r := s.pool.get()
 	r.pub.Position = at
 	r.poison = e
-	s.hold(r, rowOverhead)
+	s.hold(r)
 	return nil
 }
 
@@ -88,62 +90,49 @@ func (s *source) Flush() {
 // Full reports whether reading must pause: until memory is given back, or until the session opens the gate.
 func (s *source) Full() bool { return !s.gate.Load() || s.budget.full() }
 
-func (s *source) insert(m *decoder.Message) error {
+func (s *source) insert(m *decoder.Message) {
 	at := s.at
 	s.at.Index++
-	b, err := s.bind(m.Relation)
-	if err != nil || b.outbox == nil {
-		return err
-	}
-	if at.Compare(s.done) <= 0 {
+	b := s.bind(m.Relation)
+	switch {
+	case b.outbox == nil:
+		return
+	case at.Compare(s.done) <= 0:
 		s.metrics.skipped.Inc()
-		return nil
+		return
 	}
 	r := s.pool.get()
 	r.outbox = b.outbox
 	r.pub.Position = at
-	r.poison = b.binding.Fill(&r.event, m.New)
+	if r.poison = b.drift; r.poison == nil {
+		r.poison = b.binding.Fill(&r.event, m.New)
+	}
 	r.event.Position, r.event.CommittedAt, r.event.XID, r.event.Late = at, s.begin.CommitTime, s.begin.XID, ""
-	s.hold(r, rowOverhead+tupleSize(m.New))
-	return nil
+	s.hold(r)
 }
 
-func (s *source) hold(r *row, size int64) {
-	r.pub.Size = size
-	s.budget.take(size)
+func (s *source) hold(r *row) {
+	r.pub.Size = r.memory()
+	s.budget.take(r.pub.Size)
 	s.pending = append(s.pending, item{row: r})
 }
 
-func tupleSize(t decoder.Tuple) int64 {
-	var n int64
-	for i := range t {
-		n += int64(len(t[i].Data))
-	}
-	return n
-}
-
-// bind gives what is known of a relation, learning it when it is new or has changed. An outbox that lost a column or
-// changed a type is an error here, before any row of the new shape.
-func (s *source) bind(rel *decoder.Relation) (*bound, error) {
+// bind gives what is known of a relation, learning it when it is new or has changed.
+func (s *source) bind(rel *decoder.Relation) *bound {
 	if b := s.bound[rel.OID]; b != nil && b.relation == rel {
-		return b, nil
+		return b
 	}
 	name := rel.Namespace + "." + rel.Name
 	b := &bound{relation: rel, outbox: s.outboxes[name]}
-	if b.outbox == nil {
-		if !s.foreign[name] {
-			s.foreign[name] = true
-			s.log.Warn("publication has a table that no outbox names; its rows are not published", "table", name)
-		}
-	} else {
-		binding, err := b.outbox.table.Bind(rel)
-		if err != nil {
-			return nil, err
-		}
-		b.binding = binding
+	switch {
+	case b.outbox != nil:
+		b.binding, b.drift = b.outbox.table.Bind(rel)
+	case !s.foreign[name]:
+		s.foreign[name] = true
+		s.log.Warn("publication has a table that no outbox names; its rows are not published", "table", name)
 	}
 	s.bound[rel.OID] = b
-	return b, nil
+	return b
 }
 
 // ignore passes over changes that the publication should not send. An outbox is only ever inserted into.

@@ -155,7 +155,7 @@ func (g *stage) route(r *row) error {
 }
 
 func (g *stage) check(r *row) error {
-	if extra := int64(len(r.pub.Msg.Body)) + rowOverhead - r.pub.Size; extra > 0 {
+	if extra := r.memory() - r.pub.Size; extra > 0 {
 		r.pub.Size += extra
 		g.budget.take(extra)
 	}
