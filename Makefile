@@ -3,10 +3,10 @@
 LINT := bin/tools/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test lint fmt cover fuzz bench clean
+.PHONY: help setup demo build test acceptance lint fmt cover fuzz bench clean
 
 help: ## show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install PostgreSQL, PostGIS and a C compiler where they are missing (Debian, Ubuntu)
 	@scripts/setup.sh
@@ -19,6 +19,9 @@ build: ## build bin/tidegate
 
 test: setup ## run every test, with the race detector (FLAGS='-run Name -v')
 	go test -race -timeout 12m $(FLAGS) ./...
+
+acceptance: setup ## break things for longer than make test does (ROUNDS=20)
+	ROUNDS=$(or $(ROUNDS),20) go test -timeout 60m -v $(FLAGS) ./test/acceptance
 
 lint: setup $(LINT) ## check format, lint rules, vet, go.mod and generated pages
 	LINT=$(LINT) scripts/lint.sh

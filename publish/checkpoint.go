@@ -91,7 +91,7 @@ func decodeCheckpoint(data []byte) (cp *Checkpoint, writer string, err error) {
 		return nil, "", fmt.Errorf("decode checkpoint: %w", err)
 	}
 	if e.Version != checkpointVersion {
-		return nil, "", fmt.Errorf("decode checkpoint of source %q: version %d is not %d: run the tidegate that wrote it",
+		return nil, "", fmt.Errorf("decode checkpoint of source %q: version %d is not %d",
 			e.Source, e.Version, checkpointVersion)
 	}
 	cp = &Checkpoint{

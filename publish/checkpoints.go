@@ -59,7 +59,13 @@ func (k *Checkpoints) Load(ctx context.Context, source string) (*Checkpoint, err
 		return nil, nil
 	}
 	cp, _, err := decodeCheckpoint(data)
-	return cp, err
+	switch {
+	case err != nil:
+		return nil, &CheckpointError{Source: source, Err: err}
+	case cp.Source != source:
+		return nil, &CheckpointError{Source: source, Err: fmt.Errorf("it is of source %q", cp.Source)}
+	}
+	return cp, nil
 }
 
 // Save writes the checkpoint. When it returns nil, the entry holds exactly this; with a *StolenError another process
@@ -122,6 +128,8 @@ func (k *Checkpoints) read(ctx context.Context) (data []byte, revision uint64, e
 		return nil, 0, nil
 	case m.header.Get("KV-Operation") != "":
 		return nil, m.seq, nil
+	case len(m.data) == 0: // an empty value is there, and is no checkpoint
+		return []byte{}, m.seq, nil
 	}
 	return m.data, m.seq, nil
 }

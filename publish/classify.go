@@ -44,6 +44,7 @@ const (
 const (
 	codeAccountResources            = 10002
 	codeMessageTooLarge             = 10054
+	codeNotEnabledForAccount        = 10039
 	codeStreamNotFound              = 10059
 	codeStoreFailed                 = 10077
 	codeDuplicateInProcess          = 10158
@@ -104,6 +105,8 @@ func classifyCode(code, errCode int) (Class, string) {
 		return Transient, ReasonTooManyRequests
 	case codeMessageTooLarge:
 		return Poison, ReasonTooLarge
+	case codeNotEnabledForAccount: // a 503 that no waiting mends
+		return Fatal, ReasonRefused
 	}
 	if code >= 500 || code == 408 || code == 429 {
 		return Transient, ReasonUnavailable
@@ -115,8 +118,11 @@ func classifyClient(err error) (Class, string) {
 	var (
 		network net.Error
 		file    *fs.PathError
+		peer    *net.OpError
 	)
 	switch {
+	case errors.As(err, &peer) && peer.Op == "remote error": // a TLS alert: the server does not take our certificate
+		return Fatal, ReasonPermission
 	case errors.As(err, &file): // its cause would pass for a network's
 		return Fatal, ReasonRefused
 	case isAny(err, nats.ErrMaxPayload, nats.ErrBadSubject, nats.ErrBadHeaderMsg):

@@ -30,6 +30,8 @@ func TestFailureHasOneClass(t *testing.T) {
 		{ack(400, 10109), Fatal, ReasonRefused},
 		{ack(404, 10059), Fatal, ReasonRefused},
 		{&jetstream.APIError{Code: 503, ErrorCode: 10008}, Transient, ReasonUnavailable},
+		{&jetstream.APIError{Code: 503, ErrorCode: 10039}, Fatal, ReasonRefused},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, Fatal, ReasonPermission},
 		{nats.ErrNoResponders, Transient, ReasonNoResponders},
 		{nats.ErrTimeout, Transient, ReasonTimeout},
 		{context.DeadlineExceeded, Transient, ReasonTimeout},

@@ -75,7 +75,11 @@ func Connect(ctx context.Context, c Config, log *slog.Logger, h Hooks) (*Conn, e
 	}
 	if err != nil {
 		conn.Close()
-		return nil, &ConnectError{Servers: servers(c), Err: err, Fix: connectHint(err)}
+		fix := connectHint(err)
+		if fix == "" {
+			fix = "check the nats.* keys"
+		}
+		return nil, &ConnectError{Servers: servers(c), Err: err, Fix: fix}
 	}
 	return conn, nil
 }

@@ -80,7 +80,7 @@ func TestEveryWayToAuthenticate(t *testing.T) {
 func wantConnectError(t *testing.T, err error, says string, class Class) {
 	t.Helper()
 	var refused *ConnectError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), says) {
+	if !errors.As(err, &refused) || !strings.Contains(err.Error()+": "+Explain(err), says) {
 		t.Fatalf("error %v, want %q", err, says)
 	}
 	if strings.Contains(err.Error(), "secret") {

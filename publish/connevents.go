@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 
 	"github.com/nats-io/nats.go"
 )
@@ -98,8 +99,11 @@ func connectHint(err error) string {
 		unknownCA *tls.CertificateVerificationError
 		hostname  x509.HostnameError
 		record    tls.RecordHeaderError
+		peer      *net.OpError
 	)
 	switch {
+	case errors.As(err, &peer) && peer.Op == "remote error":
+		return "the server ended the TLS handshake; set nats.tls.cert and nats.tls.key to a certificate that its authority signed"
 	case isAny(err, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired):
 		return "the server refused the credentials; check nats.user, nats.token, nats.nkey_file or nats.creds_file"
 	case errors.Is(err, nats.ErrSecureConnWanted), errors.Is(err, nats.ErrSecureConnRequired):

@@ -164,7 +164,7 @@ func streamError(name string, err error) error {
 	case errors.As(err, &api) && api.ErrorCode == codeSubjectOverlap:
 		e.Fix = "another stream has some of these subjects: name that one, or change its subjects or the template"
 	case isAny(err, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, nats.ErrNoResponders):
-		e.Fix = "enable JetStream on the server and for the account"
+		e.Fix = enableJetStream
 	}
 	return e
 }

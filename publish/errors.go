@@ -3,6 +3,8 @@ package publish
 import (
 	"errors"
 	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // hinted is an error that carries what to do about it, apart from its text.
@@ -11,14 +13,22 @@ type hinted interface {
 	Hint() string
 }
 
-// Explain gives what an operator can do about an error of this package; "" where nothing is known to help.
+// Explain gives what an operator can do about an error of this package or of the NATS client; "" where nothing is known
+// to help.
 func Explain(err error) string {
 	var h hinted
-	if errors.As(err, &h) {
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &h) && h.Hint() != "":
 		return h.Hint()
+	case isAny(err, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount):
+		return enableJetStream
 	}
-	return ""
+	return connectHint(err)
 }
+
+const enableJetStream = "enable JetStream on the server and for the account"
 
 // LimitError says that a message cannot be stored whatever is tried: the row is poison.
 type LimitError struct {
@@ -79,6 +89,23 @@ func (e *StolenError) Error() string {
 // Hint says how two bridges are kept apart.
 func (e *StolenError) Hint() string {
 	return "give each source a name of its own (source.name), or stop the other bridge"
+}
+
+// CheckpointError is an entry that cannot be understood.
+type CheckpointError struct {
+	Source string
+	Err    error
+}
+
+func (e *CheckpointError) Error() string {
+	return fmt.Sprintf("read checkpoint of source %q: %s", e.Source, e.Err)
+}
+func (e *CheckpointError) Unwrap() error { return e.Err }
+
+// Hint says where the entry lies and what can be done with it.
+func (e *CheckpointError) Hint() string {
+	return fmt.Sprintf("the key %s of KV bucket %s was altered, or written by another version: run the tidegate that wrote it, or restore the entry. "+
+		"Without it, nothing tells what is stored", e.Source, Bucket)
 }
 
 // AckError is a stream's refusal of a message.

@@ -1,10 +1,13 @@
 package publish
 
-// lane is the queue of one aggregate. Its head is in flight, or in one of the two lists, or held after an error.
+// lane is the queue of one aggregate. Its head is in flight, or ready, or to be tried again, or held after an error.
 type lane struct {
 	key        uint64
 	head, tail *Row
 	rows       int
+
+	ready bool // it is in the heap, at index
+	index int
 
 	in         *laneList
 	prev, next *lane

@@ -50,7 +50,7 @@ type Lanes struct {
 
 	lanes map[uint64]*lane
 	spare *lane    // emptied lanes, linked by next
-	ready laneList // their heads were never sent
+	ready laneHeap // their heads were never sent
 	retry laneList // their heads were sent before
 
 	flight  flight
@@ -104,7 +104,7 @@ func (l *Lanes) Add(r *Row, now time.Time) {
 	r.lane = la
 	la.push(r)
 	if la.head == r {
-		l.ready.pushBack(la)
+		l.ready.push(la)
 		l.pump(now)
 	}
 }
@@ -223,7 +223,7 @@ func (l *Lanes) advance(la *lane) {
 	r := la.pop()
 	r.lane, r.book = nil, nil
 	if la.head != nil {
-		l.ready.pushBack(la)
+		l.ready.push(la)
 		return
 	}
 	delete(l.lanes, la.key)

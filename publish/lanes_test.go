@@ -330,7 +330,7 @@ func TestNothingIsSentFromATimeoutUntilTheTailIsRead(t *testing.T) {
 	sent := s.take()
 	wantIDs(t, sent, 3) // what was unknown goes first, and alone
 	mustAck(t, l, stored(sent[0], 18), now)
-	wantIDs(t, s.take(), 4, 2)
+	wantIDs(t, s.take(), 2, 4)
 }
 
 // An outcome that is still unknown when the stream may have forgotten the id is read again before the row is sent.

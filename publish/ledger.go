@@ -63,7 +63,7 @@ type book struct {
 const floorStep = 64
 
 func newLedger(maxUncovered int) ledger {
-	return ledger{ring: make([]entry, 1024), hard: maxUncovered, soft: maxUncovered - maxUncovered/4}
+	return ledger{ring: make([]entry, 1024), hard: maxUncovered, soft: maxUncovered - maxUncovered/8}
 }
 
 func (g *ledger) open(t *Tail, from Mark, w event.Position) {
@@ -171,6 +171,9 @@ func (g *ledger) roomForOldest() bool { return g.uncovered < g.hard || g.finishe
 
 func (g *ledger) due() bool {
 	coverable := int(g.finished - g.base)
+	if coverable >= g.hard/8 { // early enough to be written before there is no room: sending goes on meanwhile
+		return true
+	}
 	return !g.roomy() && coverable > 0 && (coverable >= g.hard/8 || g.uncovered >= g.hard)
 }
 

@@ -57,7 +57,11 @@ func (l *Lanes) pump(now time.Time) {
 		if la == nil {
 			return
 		}
-		la.in.remove(la)
+		if la.ready {
+			l.ready.remove(la)
+		} else {
+			l.retry.remove(la)
+		}
 		l.send(la.head, now)
 	}
 }
@@ -84,10 +88,10 @@ func (l *Lanes) pick(now time.Time) *lane {
 // admitted gives the lane whose head may be sent for the first time without a restart having too much to read. The row
 // that the checkpoint waits for is let through where any other has to wait: nothing else would bring the checkpoint on.
 func (l *Lanes) admitted() *lane {
-	if l.ready.first == nil || l.ledger.roomy() {
-		return l.ready.first
+	if first := l.ready.first(); first == nil || l.ledger.roomy() {
+		return first
 	}
-	if r := l.ledger.oldest(); r != nil && r.lane.in == &l.ready && l.ledger.roomForOldest() {
+	if r := l.ledger.oldest(); r != nil && r.lane.ready && l.ledger.roomForOldest() {
 		return r.lane
 	}
 	return nil

@@ -25,6 +25,9 @@ func (l *Lanes) InFlight() (messages int, bytes int64) { return l.flight.rows, l
 // Waiting counts the rows that were added and are neither in flight nor done.
 func (l *Lanes) Waiting() int { return l.waiting }
 
+// Ready counts the aggregates that only wait for room to be sent.
+func (l *Lanes) Ready() int { return len(l.ready.lanes) }
+
 // Idle reports whether every row that was added is done.
 func (l *Lanes) Idle() bool { return l.waiting == 0 && l.flight.rows == 0 }
 

@@ -99,7 +99,7 @@ func TestStreamThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 	} {
 		_, err := c.EnsureStream(ctx, StreamConfig{Name: tc.name, Create: tc.create}, []string{tc.subject}, false)
 		var refused *StreamError
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), tc.says) || refused.Fix == "" {
+		if !errors.As(err, &refused) || !strings.Contains(err.Error()+": "+refused.Fix, tc.says) || refused.Fix == "" {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 		if class, _ := Classify(err); class != Fatal {

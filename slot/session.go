@@ -51,7 +51,8 @@ type Stream struct {
 	fresh  bool // messages were handed over since the last Flush
 	out    []byte
 
-	clock timers
+	clock  timers
+	gather gather
 	signals
 	received, flushed, walEnd, statuses atomic.Uint64
 }
@@ -177,6 +178,7 @@ func (s *Stream) hijack(ctx context.Context) error {
 		return err
 	}
 	s.conn, s.pg = hijacked.Conn, nil
+	s.gather = newGather(s.conn)
 	if n := hijacked.Frontend.ReadBufferLen(); n != 0 {
 		return fmt.Errorf("take over connection: %d bytes were read ahead", n)
 	}

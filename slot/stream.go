@@ -46,6 +46,7 @@ func (s *Stream) Run(ctx context.Context, h Handler) error {
 	}
 	defer s.interruptWhenDone(ctx)()
 	s.clock.start(time.Now(), s.timeout)
+	defer s.gather.end() // Finish waits for a few bytes
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -208,16 +209,27 @@ func (s *Stream) notice(n *pgproto3.NoticeResponse) error {
 
 // read waits for bytes, or until something is due.
 func (s *Stream) read() error {
-	if !s.arm(s.conn, s.due()) {
+	due := s.due()
+	if s.gather.on {
+		if !s.arm(s.conn, earlier(due, time.Now().Add(gatherFor))) {
+			return nil
+		}
+		s.gather.wait()
+		due = earlier(due, time.Now().Add(gatherFor))
+	}
+	if !s.arm(s.conn, due) {
 		return nil
 	}
 	n, err := s.frames.fill(s.conn)
 	if n > 0 {
-		s.clock.heard(time.Now())
+		now := time.Now()
+		s.clock.heard(now)
+		s.gather.heard(now)
 		return nil
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
+		s.gather.end()
 		s.disarm()
 		return nil
 	case errors.Is(err, io.EOF):
@@ -238,4 +250,11 @@ func (s *Stream) pause(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	s.clock.heard(time.Now())
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

@@ -49,6 +49,7 @@ func (s *session) turn(now time.Time) error {
 		return fromNATS(err)
 	}
 	s.advance()
+	s.pace()
 	s.startCheckpoint(now)
 	s.startReconcile(now)
 	if s.poison != nil && s.tracker.rows == 0 {
@@ -170,6 +171,18 @@ func (s *session) advance() {
 		s.budget.finish(r.Size)
 		s.bridge.pool.put(rowOf(r))
 	})
+}
+
+// pace lets the connection rest while more rows are ready than the window takes at once. Rows that wait behind their
+// own aggregate do not count: one hot aggregate never stops the others.
+func (s *session) pace() {
+	window := s.bridge.cfg.Publish.MaxInFlight
+	switch ready := s.lanes.Ready(); {
+	case ready >= window:
+		s.source.enough.Store(true)
+	case ready < window/2 && s.source.enough.Swap(false):
+		s.stream.Wake()
+	}
 }
 
 // linkChanged deals with a lost or regained NATS connection: what was in flight then has an unknown outcome.

@@ -14,13 +14,18 @@ import (
 
 // row is one outbox row on its way, with all the memory it needs; it is used again when its PubAck is behind it.
 type row struct {
-	pub     publish.Row
-	event   event.Event
-	feature geometry.Feature
-	lookup  lookup.Row
-	outbox  *outbox
+	pub    publish.Row
+	event  event.Event
+	geo    *geo // nil until a row that refers to a feature is carried
+	outbox *outbox
 	// poison says why the row cannot be published.
 	poison error
+}
+
+// geo is what a row needs beside when its geometry is looked up.
+type geo struct {
+	feature geometry.Feature
+	lookup  lookup.Row
 }
 
 // item is what the stages hand on: a row, or a mark that says "up to here everything was handed over".
@@ -43,11 +48,22 @@ type outbox struct {
 // maxKeptBody is the largest body whose memory a row keeps for the next one.
 const maxKeptBody = 64 << 10
 
-// rowPool gives rows whose buffers have grown to what the traffic needs.
-type rowPool struct{ pool sync.Pool }
+// maxFree is how many rows are kept for use again: somewhat more than are on their way in a busy stream.
+const maxFree = 16384
+
+// rowPool gives rows whose buffers have grown to what the traffic needs. It is no sync.Pool: that one drops what is
+// free with every garbage collection, and a busy bridge would make its rows anew each time.
+type rowPool struct {
+	mu   sync.Mutex
+	free []*row
+}
 
 func (p *rowPool) get() *row {
-	if r, ok := p.pool.Get().(*row); ok {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free) - 1; n >= 0 {
+		r := p.free[n]
+		p.free = p.free[:n]
 		return r
 	}
 	r := &row{}
@@ -61,7 +77,11 @@ func (p *rowPool) put(r *row) {
 	}
 	r.pub.Reset()
 	r.outbox, r.poison = nil, nil
-	p.pool.Put(r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < maxFree {
+		p.free = append(p.free, r)
+	}
 }
 
 // rowOverhead is what a row costs beside the bytes that it holds: its own structure, and its places in tracker, ledger
@@ -71,7 +91,10 @@ const rowOverhead = int64(unsafe.Sizeof(row{})) + 256
 // memory is what the row holds now, by the buffers it has and not by what they contain: a pooled row keeps them.
 func (r *row) memory() int64 {
 	m := &r.pub.Msg
-	held := r.event.Size() + cap(m.Body) + cap(m.Headers)*int(unsafe.Sizeof(event.Header{})) + cap(r.pub.Aggregate) + cap(r.feature.JSON)
+	held := r.event.Size() + cap(m.Body) + cap(m.Headers)*int(unsafe.Sizeof(event.Header{})) + cap(r.pub.Aggregate)
+	if r.geo != nil {
+		held += cap(r.geo.feature.JSON) + int(unsafe.Sizeof(geo{}))
+	}
 	for i := range m.Headers { // the values and the subject are one string
 		held += len(m.Headers[i].Value)
 	}

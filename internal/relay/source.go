@@ -21,6 +21,7 @@ type source struct {
 	metrics  *Metrics
 	log      *slog.Logger
 	gate     atomic.Bool // open while rows of the stream may come
+	enough   atomic.Bool // more rows than can be sent at once are ready: reading on would only fill memory
 
 	pending []item // handed on when the connection has used up what it read
 	bound   map[uint32]*bound
@@ -88,7 +89,7 @@ func (s *source) Flush() {
 }
 
 // Full reports whether reading must pause: until memory is given back, or until the session opens the gate.
-func (s *source) Full() bool { return !s.gate.Load() || s.budget.full() }
+func (s *source) Full() bool { return !s.gate.Load() || s.enough.Load() || s.budget.full() }
 
 func (s *source) insert(m *decoder.Message) {
 	at := s.at

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/geometry"
 	"github.com/tidegate-cdc/tidegate/internal/lookup"
 	"github.com/tidegate-cdc/tidegate/publish"
 )
@@ -109,12 +110,15 @@ func (g *stage) stored(r *row) bool {
 }
 
 func (g *stage) want(r *row) {
-	r.feature.Reset()
-	r.lookup = lookup.Row{
-		Table: r.outbox.features, ID: r.event.AggregateID, Version: r.event.Version,
-		XID: r.event.XID, Feature: &r.feature,
+	if r.geo == nil {
+		r.geo = new(geo)
 	}
-	g.batch = append(g.batch, &r.lookup)
+	r.geo.feature.Reset()
+	r.geo.lookup = lookup.Row{
+		Table: r.outbox.features, ID: r.event.AggregateID, Version: r.event.Version,
+		XID: r.event.XID, Feature: &r.geo.feature,
+	}
+	g.batch = append(g.batch, &r.geo.lookup)
 }
 
 // look fills a batch. What geometries hold counts against the budget too: while that is full, look-ups wait for rows
@@ -143,9 +147,9 @@ func (g *stage) look(ctx context.Context) error {
 // route makes the message and checks it against what the server takes. A row that can never be taken is poison; a
 // subject that the stream does not cover is not the row's fault and ends the session.
 func (g *stage) route(r *row) error {
-	feature := &r.feature
-	if r.outbox.features == nil {
-		feature = nil
+	var feature *geometry.Feature
+	if r.outbox.features != nil {
+		feature = &r.geo.feature
 	}
 	r.poison = r.outbox.route.Fill(&r.pub.Msg, &r.event, feature)
 	if r.poison == nil {
