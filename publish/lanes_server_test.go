@@ -3,10 +3,13 @@ package publish
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tidegate-cdc/tidegate/event"
 )
 
 // wantOnceInOrder reads the whole stream and wants rows 1 to n of each aggregate once and in order.
@@ -119,6 +122,11 @@ func TestSecondRowWithTheSameIDIsFound(t *testing.T) {
 	ctx := testContext(t)
 	if ok, err := d.conn.VerifyDuplicate(ctx, d.stream, d.done[0].Seq, same); err != nil || !ok {
 		t.Fatalf("the same row: %v, %v", ok, err)
+	}
+	fromTable := rowFor(d.stream, "a", 1)
+	fromTable.Msg.Headers = slices.DeleteFunc(fromTable.Msg.Headers, func(h event.Header) bool { return h.Name == event.HeaderPosition })
+	if ok, err := d.conn.VerifyDuplicate(ctx, d.stream, d.done[0].Seq, fromTable); err != nil || !ok {
+		t.Fatalf("the same row, read from its table: %v, %v", ok, err)
 	}
 	other.Msg.ID, other.Msg.Headers[0].Value = same.Msg.ID, same.Msg.ID // an id that stands twice in the outbox
 	if ok, err := d.conn.VerifyDuplicate(ctx, d.stream, d.done[0].Seq, other); err != nil || ok {

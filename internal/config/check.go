@@ -67,11 +67,11 @@ func (l *loader) checkSlot(c *Config) {
 	if !matches(`^[a-z0-9_]{1,63}$`, c.Slot.Name) {
 		l.problem("slot.name", "is not a name of lower-case letters, digits and _, at most 63", "write one such as "+suggestSlot(c.Slot.Name))
 	}
+	if c.Monitor.Interval < time.Second {
+		l.problem("monitor.interval", "is shorter than 1s", "write 10s")
+	}
 	if n := len(c.Slot.Publication); n == 0 || n > 63 {
 		l.problem("slot.publication", "is empty or longer than 63 bytes", "write the publication's name")
-	}
-	if d := c.Slot.HeartbeatInterval; d != 0 && d < 100*time.Millisecond {
-		l.problem("slot.heartbeat_interval", "is shorter than 100ms", "write 10s, or 0 for never")
 	}
 }
 

@@ -75,7 +75,8 @@ func slotKeys() []Key {
 			Path: "slot.failover", Default: "auto", Values: []string{"auto", "on", "off"},
 			Doc: "Create the slot with FAILOVER (PostgreSQL 17 and later): `auto` where the server allows it.",
 		},
-		{Path: "slot.heartbeat_interval", Default: "10s", Doc: "How often a logical message is written so that the slot moves on a quiet database (PostgreSQL 14 and later). 0: never."},
+		{Path: "slot.heartbeat_interval", Default: "0", Later: []string{anyOther},
+			Doc: "How often a logical message is written to prove that the slot moves. 0: never. The slot moves on a quiet database without it."},
 		{
 			Path: "slot.on_lost", Default: "stop", Values: []string{"stop"}, Later: []string{"replay"},
 			Doc: "What to do when the server has invalidated the slot: `stop` with exit code 4.",
@@ -197,7 +198,7 @@ func publishKeys() []Key {
 func serviceKeys() []Key {
 	later := []string{anyOther}
 	return []Key{
-		{Path: "monitor.interval", Default: "10s", Later: later, Doc: "How often the slot is looked at."},
+		{Path: "monitor.interval", Default: "10s", Doc: "How often the slot is looked at."},
 		{Path: "monitor.warn.used", Default: "50%", Later: later, Doc: "Warn when this share of the WAL limit is used."},
 		{Path: "monitor.warn.eta", Default: "24h", Later: later, Doc: "Warn when the limit would be reached within this time."},
 		{Path: "monitor.warn.age", Default: "1m", Later: later, Doc: "Warn when the oldest unpublished row is older."},

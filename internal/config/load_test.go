@@ -53,7 +53,7 @@ func problems(t *testing.T, yaml string, environ ...string) config.Problems {
 func TestDefaultsAloneAreAConfiguration(t *testing.T) {
 	t.Setenv("PGDATABASE", "shop")
 	cfg, origins := mustLoad(t, "")
-	if cfg.Source.Name != "shop" || cfg.Slot.Name != "tidegate" || !cfg.Slot.Create || cfg.Slot.HeartbeatInterval != 10*time.Second {
+	if cfg.Source.Name != "shop" || cfg.Slot.Name != "tidegate" || !cfg.Slot.Create || cfg.Slot.HeartbeatInterval != 0 {
 		t.Errorf("source and slot: %+v %+v", cfg.Source, cfg.Slot)
 	}
 	stream := config.Stream{Name: "OUTBOX", Create: true, Replicas: 1, MaxAge: 168 * time.Hour, DuplicateWindow: 2 * time.Minute}
