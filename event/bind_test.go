@@ -67,8 +67,16 @@ func TestUsableTypesAreAccepted(t *testing.T) {
 	cols := event.DefaultColumns(event.KindEvent)
 	cols.Headers, cols.Traceparent, cols.Version = "payload", "event_type", "id"
 	for _, change := range []map[string]uint32{
-		{"id": uuid}, {"id": bigint}, {"id": numeric}, {"id": varchar}, {"event_type": enumeration},
-		{"created_at": timestamp}, {"created_at": enumeration}, {"payload": json}, {"payload": text}, {"payload": enumeration},
+		{"id": uuid},
+		{"id": bigint},
+		{"id": numeric},
+		{"id": varchar},
+		{"event_type": enumeration},
+		{"created_at": timestamp},
+		{"created_at": enumeration},
+		{"payload": json},
+		{"payload": text},
+		{"payload": enumeration},
 	} {
 		table := &event.Table{Name: "public.t", Kind: event.KindEvent, Columns: cols}
 		if _, err := table.BindColumns(columns(event.KindEvent, change)); err != nil {

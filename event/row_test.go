@@ -51,8 +51,12 @@ func outbox(t testing.TB, payload uint32) (*event.Binding, decoder.Tuple) {
 	t.Helper()
 	table := &event.Table{Name: "public.outbox", Kind: event.KindEvent}
 	b, err := table.BindColumns([]event.Column{
-		{Name: "id", TypeOID: uuid}, {Name: "aggregate_type", TypeOID: text}, {Name: "aggregate_id", TypeOID: varchar},
-		{Name: "event_type", TypeOID: text}, {Name: "payload", TypeOID: payload}, {Name: "created_at", TypeOID: timestamptz},
+		{Name: "id", TypeOID: uuid},
+		{Name: "aggregate_type", TypeOID: text},
+		{Name: "aggregate_id", TypeOID: varchar},
+		{Name: "event_type", TypeOID: text},
+		{Name: "payload", TypeOID: payload},
+		{Name: "created_at", TypeOID: timestamptz},
 		{Name: "not_mapped", TypeOID: text},
 	})
 	if err != nil {
@@ -66,8 +70,12 @@ func features(t testing.TB) (*event.Binding, decoder.Tuple) {
 	t.Helper()
 	table := &event.Table{Name: "public.feature_outbox", Kind: event.KindFeature, Collection: "parcels"}
 	b, err := table.BindColumns([]event.Column{
-		{Name: "id", TypeOID: bigint}, {Name: "feature_id", TypeOID: bigint}, {Name: "feature_version", TypeOID: integer},
-		{Name: "event_type", TypeOID: text}, {Name: "routing_key", TypeOID: text}, {Name: "schema_version", TypeOID: integer},
+		{Name: "id", TypeOID: bigint},
+		{Name: "feature_id", TypeOID: bigint},
+		{Name: "feature_version", TypeOID: integer},
+		{Name: "event_type", TypeOID: text},
+		{Name: "routing_key", TypeOID: text},
+		{Name: "schema_version", TypeOID: integer},
 		{Name: "created_at", TypeOID: timestamptz},
 	})
 	if err != nil {

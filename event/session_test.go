@@ -62,7 +62,8 @@ var session = map[string][]want{
 	"public.outboxevent": {
 		{
 			"123456789012345678901234567890", "customer", "c-1", "CustomerCreated", "-", "\x00\xff\\x", "-", "-",
-			time.Time{}, false,
+			time.Time{},
+			false,
 		},
 		{"2", "customer", "c-1", "CustomerEmptied", "-", "", "-", "-", time.Time{}, false},
 		{"3", "customer", "c-1", "CustomerGone", "-", "-", "-", "-", time.Time{}, true},

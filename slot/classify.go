@@ -135,7 +135,11 @@ func tlsTrouble(err error) bool {
 		verify    *tls.CertificateVerificationError
 		record    tls.RecordHeaderError
 		alert     tls.AlertError
+		peer      *net.OpError
 	)
+	if errors.As(err, &peer) && peer.Op == "remote error" { // an alert of the server's
+		return true
+	}
 	return errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &verify) ||
 		errors.As(err, &record) || errors.As(err, &alert) || strings.Contains(err.Error(), refusedTLS)
 }

@@ -37,6 +37,9 @@ func hintTLS(err error) string {
 	if strings.Contains(err.Error(), refusedTLS) {
 		return "the server has no TLS: set ssl = on there, or sslmode=prefer (or disable) in postgres.url"
 	}
+	if strings.Contains(err.Error(), "remote error") {
+		return "the server ended the TLS handshake: set sslcert and sslkey in postgres.url to a certificate that its authority signed"
+	}
 	return "set sslrootcert in postgres.url to the authority that signed the server's certificate, and use the host name that the certificate names (sslmode=verify-full)"
 }
 
@@ -78,6 +81,8 @@ var serverHints = []serverHint{
 	{"53300", "", "raise max_connections, or the role's CONNECTION LIMIT"},
 	{"42602", "", "use only a-z, 0-9 and _ in slot.name"},
 	{"42710", "replication slot", "the name is taken: use another slot.name, or SELECT pg_drop_replication_slot('<slot>')"},
+	{"28000", "no encryption", "the server takes nobody from this host without TLS: set sslmode=require (or verify-full) in postgres.url; or add a pg_hba.conf line"},
+	{"28000", "client certificate", "set sslcert and sslkey in postgres.url to a certificate that the server's authority signed"},
 	{"28000", "pg_hba", "add a pg_hba.conf line for this host, role and database (lines for \"replication\" do not match logical replication), then SELECT pg_reload_conf()"},
 	{"28000", "", "check the role in postgres.url: CREATE ROLE <role> LOGIN REPLICATION"},
 	{"28P01", "", "check user and password in postgres.url (or PGPASSWORD, the passfile, postgres.url_file)"},

@@ -20,7 +20,7 @@ func EnsurePublication(ctx context.Context, conn *pgx.Conn, name string, tables 
 	c := Config{Publication: name}
 	for _, table := range tables {
 		if err := checkTable(ctx, conn, table); err != nil {
-			return false, fmt.Errorf("check table %s: %w", table, classify(err, c))
+			return false, named("check table "+table, classify(err, c))
 		}
 	}
 	err = checkPublication(ctx, conn, name, tables)
@@ -31,9 +31,18 @@ func EnsurePublication(ctx context.Context, conn *pgx.Conn, name string, tables 
 		}
 	}
 	if err != nil {
-		return created, fmt.Errorf("check publication %s: %w", name, classify(err, c))
+		return created, named("check publication "+name, classify(err, c))
 	}
 	return created, nil
+}
+
+// named says what was being done, unless the error says so itself.
+func named(doing string, err error) error {
+	var typed hinted
+	if errors.As(err, &typed) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // errNoPublication is within the DriftError of a publication that is missing.

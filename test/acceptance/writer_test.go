@@ -36,7 +36,9 @@ func write(t *testing.T, url string, rate int) *writer {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("writer seed %d", seed)
 	for i := range writers {
-		w.done.Go(func() { w.work(ctx, i, time.Second*writers/time.Duration(rate), rand.New(rand.NewPCG(seed, uint64(i)))) })
+		w.done.Go(func() {
+			w.work(ctx, i, time.Second*writers/time.Duration(rate), rand.New(rand.NewPCG(seed, uint64(i))))
+		})
 	}
 	t.Cleanup(w.end)
 	return w
