@@ -28,6 +28,7 @@ type Health struct {
 	holder   string
 	problems map[string]Problem
 	beat     time.Time
+	turning  bool // the pipeline's loop owes a beat
 }
 
 // Problem is one reason for which rows do not flow.
@@ -47,7 +48,7 @@ type Readiness struct {
 
 // NewHealth makes a Health in which a problem makes the bridge unready once it is older than grace.
 func NewHealth(grace time.Duration) *Health {
-	return &Health{grace: grace, now: time.Now, role: RoleStarting, problems: map[string]Problem{}, beat: time.Now()}
+	return &Health{grace: grace, now: time.Now, role: RoleStarting, problems: map[string]Problem{}}
 }
 
 // SetRole says what the instance does now, and for a standby who holds the slot.
@@ -55,7 +56,6 @@ func (h *Health) SetRole(r Role, holder string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.role, h.holder = r, holder
-	h.beat = h.now()
 }
 
 // Report records a problem, or a new reason for a known one, which keeps its age.
@@ -77,21 +77,29 @@ func (h *Health) Clear(what string) {
 	delete(h.problems, what)
 }
 
-// Beat says that the pipeline's loop turns.
+// Beat says that the pipeline's loop turns, and will say so again until Rest.
 func (h *Health) Beat() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.beat = h.now()
+	h.beat, h.turning = h.now(), true
+}
+
+// Rest says that no loop turns: there is nothing to publish from, or to.
+func (h *Health) Rest() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turning = false
 }
 
 // stuckAfter is how long the pipeline's loop may stay away before the process counts as hung.
 const stuckAfter = 2 * time.Minute
 
-// Alive reports whether the process should be left running: false only when an active bridge's loop hangs.
+// Alive reports whether the process should be left running: false only when the pipeline's loop hangs. A peer that is
+// not there is no reason: a new process would not find it either.
 func (h *Health) Alive() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.role != RoleActive || h.now().Sub(h.beat) < stuckAfter
+	return !h.turning || h.now().Sub(h.beat) < stuckAfter
 }
 
 // Readiness says whether the bridge does its work, or is a standby that could, and what hinders it.

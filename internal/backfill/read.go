@@ -69,6 +69,15 @@ func Read(ctx context.Context, tx pgx.Tx, t Table, each func(*event.Binding, dec
 		return err
 	}
 	order, err := t.order(columns)
+	if unordered := (*OrderError)(nil); errors.As(err, &unordered) {
+		var rows bool
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+name+")").Scan(&rows); err != nil {
+			return fmt.Errorf("read table %s: %w", t.Name, err)
+		}
+		if !rows { // nothing has to be put in order
+			return nil
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -157,7 +166,8 @@ func selection(name string, columns []event.Column, order string) string {
 	}
 	b.WriteString(" FROM ")
 	b.WriteString(name)
-	b.WriteString(" ORDER BY ")
+	// Without the table's name ORDER BY would mean the column of the result, which is text: 10 before 9.
+	b.WriteString(" AS t ORDER BY t.")
 	b.WriteString(pgx.Identifier{order}.Sanitize())
 	return b.String()
 }

@@ -19,7 +19,7 @@ type Sample struct {
 	Unconfirmed float64 // current position less confirmed_flush_lsn
 	Safe        float64 // what may be written before the slot is lost; +Inf without a limit
 	Active      bool
-	WALStatus   string // reserved, extended, unreserved or lost
+	WALStatus   string // reserved, extended, unreserved or lost; "" when there is no slot
 }
 
 // ErrNoSlot says that there is no slot of the name.
@@ -53,9 +53,13 @@ func or(v *float64, absent float64) float64 {
 	return *v
 }
 
-// Watch takes a sample every interval and gives it to each, until ctx ends. A lost connection is made again; that it
-// is lost is logged when it happens and when it is over, not in between.
-func Watch(ctx context.Context, connect func(context.Context) (*pgx.Conn, error), slot string, interval time.Duration, log *slog.Logger, each func(Sample)) {
+// Each is called with every sample, within the time for one look, and may ask more on the connection.
+type Each func(context.Context, *pgx.Conn, Sample)
+
+// Watch takes a sample every interval and gives it to each, until ctx ends. Of a slot that does not exist the sample
+// says that nothing is known. A lost connection is made again; that it is lost is logged when it happens and when it is
+// over, not in between.
+func Watch(ctx context.Context, connect func(context.Context) (*pgx.Conn, error), slot string, interval time.Duration, log *slog.Logger, each Each) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	var conn *pgx.Conn
@@ -70,16 +74,16 @@ func Watch(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)
 		bounded, cancel := context.WithTimeout(ctx, max(interval, time.Second))
 		defer cancel()
 		s, err := Take(bounded, conn, slot)
+		if errors.Is(err, ErrNoSlot) {
+			s, err = Sample{Retained: math.NaN(), Unconfirmed: math.NaN(), Safe: math.NaN()}, nil
+		}
 		if err == nil {
-			each(s)
+			each(bounded, conn, s)
 		}
 		return err
 	}
 	for {
 		err := look()
-		if errors.Is(err, ErrNoSlot) {
-			err = nil
-		}
 		if (err != nil) != blind && ctx.Err() == nil {
 			if blind = err != nil; blind {
 				log.Warn("cannot watch the slot", "slot", slot, "error", err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/internal/admin"
@@ -23,8 +24,9 @@ func (b *Bridge) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sql.Close(context.WithoutCancel(ctx)) }()
+	defer closeSQL(ctx, sql)
 	if srv.Slot != nil && srv.Slot.ActivePID != 0 {
+		closeSQL(ctx, sql)
 		return b.standBy(ctx)
 	}
 	if err := b.connectNATS(ctx); err != nil {
@@ -42,11 +44,19 @@ func (b *Bridge) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.begin(ctx, next, sql, srv.DatabaseOID, streams)
+	return b.begin(ctx, next, cp, sql, srv.DatabaseOID, streams)
 }
+
+// answerTimeout bounds what PostgreSQL answers at once: a connection that died without a word must not be waited for.
+const answerTimeout = 30 * time.Second
+
+// closeSQL ends a connection; it may be called again.
+func closeSQL(ctx context.Context, sql *pgx.Conn) { _ = sql.Close(context.WithoutCancel(ctx)) }
 
 // inspect connects to PostgreSQL and checks that a slot can work there.
 func (b *Bridge) inspect(ctx context.Context) (*pgx.Conn, *slot.Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	sql, err := slot.ConnectSQL(ctx, b.slot, "setup")
 	if err != nil {
 		return nil, nil, err
@@ -56,13 +66,17 @@ func (b *Bridge) inspect(ctx context.Context) (*pgx.Conn, *slot.Server, error) {
 		err = srv.Check(b.slot)
 	}
 	if err != nil {
-		_ = sql.Close(context.WithoutCancel(ctx))
+		closeSQL(ctx, sql)
 		return nil, nil, err
 	}
 	return sql, srv, nil
 }
 
-// standBy waits until the slot is free. The slot is the lock: who holds it publishes, and nobody else.
+// errSlotFree ends a standby's wait: what there is to begin with is looked at anew.
+var errSlotFree = errors.New("the slot is free")
+
+// standBy waits until the slot is free, and then ends with errSlotFree. The slot is the lock: who holds it publishes,
+// and nobody else.
 func (b *Bridge) standBy(ctx context.Context) error {
 	b.metrics.active.Set(0)
 	b.health.Clear("session")
@@ -78,12 +92,13 @@ func (b *Bridge) standBy(ctx context.Context) error {
 		return err
 	}
 	b.log.Info("the slot is free; taking over", "slot", b.slot.Slot)
-	return b.attempt(ctx)
+	return errSlotFree
 }
 
 func (b *Bridge) situation(ctx context.Context, sql *pgx.Conn, srv *slot.Server, cp *publish.Checkpoint) situation {
 	return situation{
 		slotName: b.slot.Slot, slot: srv.Slot, checkpoint: cp,
+		here:   publish.Identity{SystemID: srv.SystemID, DatabaseOID: srv.DatabaseOID, Database: srv.Database, Slot: b.slot.Slot},
 		create: b.cfg.Slot.Create, snapshot: b.cfg.Slot.Snapshot,
 		rows: func() (int64, string, error) { return b.countRows(ctx, sql) },
 	}
@@ -100,10 +115,11 @@ func (b *Bridge) countRows(ctx context.Context, sql *pgx.Conn) (int64, string, e
 			if fatal := failure(err); fatal == nil {
 				return 0, "", err
 			}
-			return 0, "", &exit.Error{
-				Code: exit.Postgres, Err: fmt.Errorf("count rows of %s: %w", o.table.Name, err),
-				Hint: "GRANT SELECT ON " + name + " TO the bridge's role, or say slot.snapshot: skip when older rows are to be left alone",
+			hint := slot.Explain(err)
+			if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == "42501" {
+				hint = "GRANT SELECT ON " + name + " TO the bridge's role, or say slot.snapshot: skip when older rows are to be left alone"
 			}
+			return 0, "", &exit.Error{Code: exit.Postgres, Err: fmt.Errorf("count rows of %s: %w", o.table.Name, err), Hint: hint}
 		}
 		total += n
 		parts = append(parts, fmt.Sprintf("%s: %d", o.table.Name, n))
@@ -113,11 +129,14 @@ func (b *Bridge) countRows(ctx context.Context, sql *pgx.Conn) (int64, string, e
 
 // begin makes what the start needs and runs the session. The order matters: the intention is written down before the
 // slot is made, the publication is made before the slot, and the slot is held before the checkpoint is believed.
-func (b *Bridge) begin(ctx context.Context, next step, sql *pgx.Conn, databaseOID uint32, streams []*publish.Stream) error {
+func (b *Bridge) begin(ctx context.Context, next step, cp *publish.Checkpoint, sql *pgx.Conn, databaseOID uint32, streams []*publish.Stream) error {
 	s := newSession(b, next, databaseOID, streams)
 	switch next {
 	case stepCreate, stepCopy:
-		created, err := b.createSlot(ctx, next, sql, streams)
+		if err := b.writeIntention(ctx, cp, next, streams); err != nil {
+			return err
+		}
+		created, err := b.createSlot(ctx, next, sql)
 		if err != nil {
 			return err
 		}
@@ -126,28 +145,64 @@ func (b *Bridge) begin(ctx context.Context, next step, sql *pgx.Conn, databaseOI
 			s.snapshot = created
 		}
 	case stepResume, stepAdopt:
-		if _, err := slot.EnsurePublication(ctx, sql, b.slot.Publication, b.slot.Tables, false); err != nil {
+		if err := b.ensurePublication(ctx, sql, false); err != nil {
 			return err
 		}
 	}
+	var err error
+	s.checked = time.Now()
+	if s.source.oids, err = b.tableOIDs(ctx, sql); err != nil {
+		return err
+	}
+	closeSQL(ctx, sql)
 	return s.run(ctx)
 }
 
+func (b *Bridge) ensurePublication(ctx context.Context, sql *pgx.Conn, create bool) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	_, err := slot.EnsurePublication(ctx, sql, b.slot.Publication, b.slot.Tables, create)
+	return err
+}
+
+// tableOIDs tells by which OIDs the stream will name the outboxes.
+func (b *Bridge) tableOIDs(ctx context.Context, sql *pgx.Conn) (map[uint32]*outbox, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	oids := map[uint32]*outbox{}
+	for _, o := range b.outboxes {
+		schema, name, _ := strings.Cut(o.table.Name, ".")
+		var oid uint32
+		err := sql.QueryRow(ctx, `SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+			WHERE n.nspname = $1 AND c.relname = $2`, schema, name).Scan(&oid)
+		if err != nil {
+			return nil, fmt.Errorf("read identity of table %s: %w", o.table.Name, err)
+		}
+		oids[oid] = o
+	}
+	return oids, nil
+}
+
+// errElsewhere ends an attempt to make the slot in which another instance was faster: it has made it, or dropped what
+// it took for the rest of a copy that was cut short. The next attempt finds out.
+var errElsewhere = errors.New("another instance starts this source too")
+
 // createSlot makes publication and slot. A slot that is there already is left from a copy that was cut short: nothing
 // was ever confirmed on it, and its snapshot is gone.
-func (b *Bridge) createSlot(ctx context.Context, next step, sql *pgx.Conn, streams []*publish.Stream) (*slot.Created, error) {
-	if err := b.writeIntention(ctx, next, streams); err != nil {
-		return nil, err
-	}
+func (b *Bridge) createSlot(ctx context.Context, next step, sql *pgx.Conn) (*slot.Created, error) {
 	if next == stepCopy {
 		if err := slot.DropSlot(ctx, sql, b.slot.Slot); err != nil && !isMissing(err) {
 			return nil, err
 		}
 	}
-	if _, err := slot.EnsurePublication(ctx, sql, b.slot.Publication, b.slot.Tables, b.cfg.Slot.Create); err != nil {
+	if err := b.ensurePublication(ctx, sql, b.cfg.Slot.Create); err != nil {
 		return nil, err
 	}
 	created, err := slot.CreateSlot(ctx, b.slot, next == stepCopy)
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) && refusal.Code == "42710" { // it exists
+		return nil, fmt.Errorf("create slot %s: %w", b.slot.Slot, errElsewhere)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +216,9 @@ func isMissing(err error) bool {
 }
 
 // writeIntention records that a first start has begun, so that one that is cut short is taken up and not taken for a
-// dropped slot. Where a copy was begun before, the streams are read from where that one began.
-func (b *Bridge) writeIntention(ctx context.Context, next step, streams []*publish.Stream) error {
-	cp, err := b.points.Load(ctx, b.cfg.Source.Name)
-	if err != nil {
-		return fromNATS(err)
-	}
+// dropped slot. Where a copy was begun before, the streams are read from where that one began. It continues the
+// checkpoint that was decided upon: where another instance has written since, the decision is void.
+func (b *Bridge) writeIntention(ctx context.Context, cp *publish.Checkpoint, next step, streams []*publish.Stream) error {
 	if cp == nil {
 		cp = &publish.Checkpoint{Source: b.cfg.Source.Name, InitialFrom: map[string]publish.Mark{}, Streams: map[string]publish.Mark{}}
 		for _, st := range streams {
@@ -189,6 +241,8 @@ func (b *Bridge) writeIntention(ctx context.Context, next step, streams []*publi
 // take connects and takes the slot. From here on the walsender is ours, and nobody else publishes for this source; so
 // the checkpoint is read after it.
 func (s *session) take(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
+	defer cancel()
 	stream, err := slot.Connect(ctx, s.bridge.slot)
 	if err != nil {
 		return err
@@ -200,6 +254,9 @@ func (s *session) take(ctx context.Context) error {
 	}
 	s.source.timeline = s.history.At
 	s.confirmed, err = stream.Start(ctx)
+	if isMissing(err) && (s.next == stepCreate || s.next == stepCopy) {
+		return fmt.Errorf("take slot %s: %w", s.bridge.slot.Slot, errElsewhere)
+	}
 	return err
 }
 
@@ -211,9 +268,12 @@ func (s *session) load(ctx context.Context) error {
 	}
 	sys := s.stream.System()
 	me := publish.Identity{SystemID: sys.ID, DatabaseOID: s.databaseOID, Database: sys.Database, Slot: s.bridge.slot.Slot}
-	if s.next != stepResume || cp == nil {
+	switch {
+	case s.next == stepResume && (cp == nil || cp.Phase != ""):
+		err = errElsewhere
+	case cp == nil || cp.Phase != "":
 		cp, err = s.firstCheckpoint(ctx, cp, me)
-	} else {
+	default:
 		err = server{me, sys.Timeline, sys.WALEnd, s.confirmed, s.history}.compare(cp)
 	}
 	if err != nil {
@@ -231,7 +291,7 @@ func (s *session) load(ctx context.Context) error {
 // firstCheckpoint begins the history of a source: nothing is published, everything before the slot's start is settled.
 func (s *session) firstCheckpoint(ctx context.Context, cp *publish.Checkpoint, me publish.Identity) (*publish.Checkpoint, error) {
 	if cp == nil {
-		if err := s.bridge.writeIntention(ctx, stepAdopt, s.streams); err != nil {
+		if err := s.bridge.writeIntention(ctx, nil, stepAdopt, s.streams); err != nil {
 			return nil, err
 		}
 		var err error
@@ -241,7 +301,7 @@ func (s *session) firstCheckpoint(ctx context.Context, cp *publish.Checkpoint, m
 	}
 	first := *cp
 	first.Identity, first.Confirmable, first.CommittedAt, first.WrittenAt = me, s.confirmed, time.Now(), time.Now()
-	if first.Phase == phaseCreating {
+	if s.next != stepCopy {
 		first.Phase = ""
 	}
 	return &first, fromNATS(s.bridge.points.Save(ctx, &first))

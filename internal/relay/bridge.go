@@ -43,6 +43,7 @@ type Bridge struct {
 	slot     slot.Config
 	outboxes []*outbox
 	pool     rowPool
+	drift    driftWatch
 
 	link   *link
 	conn   *publish.Conn
@@ -109,7 +110,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 	b.log.Info("serving metrics and health", "address", srv.Addr())
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ctx) }()
+	go func() {
+		defer cancel() // a bridge that nobody can watch any more ends and says so
+		served <- srv.Serve(ctx)
+	}()
 	var watching sync.WaitGroup
 	watching.Go(func() { b.watchSlot(ctx) })
 	err = b.bridge(ctx)
@@ -118,10 +122,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return errors.Join(err, <-served)
 }
 
-// watchSlot keeps the slot's measures up to date, whatever the pipeline does.
+// watchSlot keeps the slot's measures up to date, whatever the pipeline does, and looks for drift.
 func (b *Bridge) watchSlot(ctx context.Context) {
 	connect := func(ctx context.Context) (*pgx.Conn, error) { return slot.ConnectSQL(ctx, b.slot, "guard") }
-	guard.Watch(ctx, connect, b.slot.Slot, b.cfg.Monitor.Interval, b.log, func(s guard.Sample) {
+	guard.Watch(ctx, connect, b.slot.Slot, b.cfg.Monitor.Interval, b.log, func(ctx context.Context, sql *pgx.Conn, s guard.Sample) {
 		b.metrics.slotRetained.Set(s.Retained)
 		b.metrics.slotUnconfirmed.Set(s.Unconfirmed)
 		b.metrics.slotSafe.Set(s.Safe)
@@ -130,7 +134,10 @@ func (b *Bridge) watchSlot(ctx context.Context) {
 			b.metrics.slotActive.Set(1)
 		}
 		b.metrics.slotStatus.Reset()
-		b.metrics.slotStatus.WithLabelValues(s.WALStatus).Set(1)
+		if s.WALStatus != "" {
+			b.metrics.slotStatus.WithLabelValues(s.WALStatus).Set(1)
+		}
+		b.lookForDrift(ctx, sql)
 	})
 }
 
@@ -138,15 +145,24 @@ func (b *Bridge) watchSlot(ctx context.Context) {
 func (b *Bridge) bridge(ctx context.Context) error {
 	defer b.close()
 	delay := retryMin
+	var judge verdicts
 	for {
 		began := time.Now()
 		err := b.attempt(ctx)
 		if ctx.Err() != nil {
 			return stopped(err)
 		}
-		if fatal := failure(err); fatal != nil {
+		if errors.Is(err, errSlotFree) {
+			delay = retryMin
+			continue
+		}
+		if refused := b.link.state().fatal; refused != nil { // what a request without an answer does not tell
+			err = fromNATS(refused)
+		}
+		if fatal := judge.of(err); fatal != nil {
 			return fatal
 		}
+		b.metrics.reconnects.WithLabelValues(reconnectOf(err)).Inc()
 		if time.Since(began) > retryReset {
 			delay = retryMin
 		}
@@ -244,6 +260,9 @@ func (b *Bridge) ensureStreams(ctx context.Context, cp *publish.Checkpoint) ([]*
 			Name: sc.Name, Create: sc.Create, Replicas: sc.Replicas, MaxAge: sc.MaxAge,
 			DuplicateWindow: sc.DuplicateWindow, Storage: jetstream.FileStorage,
 		}, subjects, named)
+		if lost := (*publish.LostError)(nil); named && errors.As(err, &lost) {
+			lost.From, lost.To = 1, cp.Streams[sc.Name].Seq
+		}
 		if err != nil {
 			return nil, fromNATS(err)
 		}

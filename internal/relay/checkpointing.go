@@ -88,12 +88,14 @@ func (s *session) checkpointWritten(c covered, err error, now time.Time) error {
 			return err
 		}
 		s.notBefore = now.Add(checkpointRetry)
+		s.bridge.health.Report(problemCheckpoint, "the checkpoint cannot be written, so nothing is confirmed: "+err.Error())
 		s.log.Warn("checkpoint not written; trying again", "error", err)
 		return nil
 	}
 	opens := s.saved.Phase == phaseInitial && c.point.Phase == ""
 	s.saved, s.savedUpto, s.savedAt = c.point, c.upto, now
 	s.bridge.metrics.checkpoint.Store(now.UnixNano())
+	s.bridge.health.Clear(problemCheckpoint)
 	s.lanes.Covered(c.upto, now)
 	if c.confirmable > 0 {
 		s.stream.Confirm(c.confirmable)

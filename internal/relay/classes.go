@@ -5,7 +5,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/internal/backfill"
 	"github.com/tidegate-cdc/tidegate/internal/exit"
 	"github.com/tidegate-cdc/tidegate/publish"
 	"github.com/tidegate-cdc/tidegate/slot"
@@ -14,6 +16,20 @@ import (
 // errShutdown ends a session because PostgreSQL is shutting down: it waits for nobody then.
 var errShutdown = errors.New("postgres is shutting down")
 
+// verdicts decides about the ends of sessions, one after the other.
+type verdicts struct{ malformed bool }
+
+// of gives what failure gives, except that bytes which make no sense are given one more connection: what broke them may
+// have been on the way.
+func (v *verdicts) of(err error) error {
+	again := v.malformed
+	v.malformed = errors.Is(err, slot.ErrMalformed) || errors.Is(err, decoder.ErrMalformed)
+	if v.malformed && !again {
+		return nil
+	}
+	return failure(err)
+}
+
 // side names the peer that an error came from, for the metric and the log.
 type side string
 
@@ -21,6 +37,26 @@ const (
 	sidePostgres side = "postgres"
 	sideNATS     side = "nats"
 )
+
+// reconnectOf names, for the metric, why a session ended that is begun again.
+func reconnectOf(err error) (s, reason string) {
+	var (
+		active *slot.ActiveError
+		nats   natsError
+	)
+	switch {
+	case errors.Is(err, errShutdown):
+		return string(sidePostgres), "shutdown"
+	case errors.Is(err, slot.ErrSilent):
+		return string(sidePostgres), "silent"
+	case errors.Is(err, errElsewhere), errors.As(err, &active), isStolen(err):
+		return string(sidePostgres), "taken"
+	case errors.As(err, &nats):
+		_, reason = publish.Classify(err)
+		return string(sideNATS), reason
+	}
+	return string(sidePostgres), "lost"
+}
 
 // failure decides, in the one place where it is decided, what an error means: nil when it is transient and the session
 // is to be begun again, else the error that ends the process, with its exit code and what the operator can do.
@@ -55,13 +91,16 @@ const transient = -1
 
 func judgeRow(err error) (int, string, bool) {
 	var (
-		poison *poisonError
-		schema *event.SchemaError
+		poison    *poisonError
+		schema    *event.SchemaError
+		unordered *backfill.OrderError
 	)
 	switch {
 	case errors.As(err, &schema):
 		return exit.Drift, "set outboxes[].columns to the table's columns, or change the table back where no row was written since; " +
 			"what was written before the change is published, nothing behind it is confirmed", true
+	case errors.As(err, &unordered):
+		return exit.Usage, unordered.Hint(), true
 	case errors.As(err, &poison):
 		return exit.Unexpected, poison.Hint(), true
 	}
@@ -78,7 +117,7 @@ func judgeSlot(err error) (int, string, bool) {
 		timeout *slot.CreateTimeoutError
 	)
 	switch {
-	case errors.Is(err, errShutdown), errors.Is(err, slot.ErrSilent), errors.As(err, &active):
+	case errors.Is(err, errShutdown), errors.Is(err, errElsewhere), errors.Is(err, slot.ErrSilent), errors.As(err, &active):
 		return transient, "", true
 	case errors.As(err, &refused):
 		return exit.Postgres, refused.Hint(), true
@@ -109,6 +148,7 @@ func fromNATS(err error) error {
 func judgeNATS(err error) (int, string, bool) {
 	var (
 		ours    natsError
+		refused *publish.RefusedError
 		stolen  *publish.StolenError
 		covered *publish.NotCoveredError
 	)
@@ -117,6 +157,8 @@ func judgeNATS(err error) (int, string, bool) {
 		return exit.Drift, covered.Hint(), true
 	case errors.As(err, &stolen): // another instance has the source now: stand by
 		return transient, "", true
+	case errors.As(err, &refused): // whatever its cause looks like: the client has given up
+		return exit.NATS, refused.Hint(), true
 	case !errors.As(err, &ours):
 		return 0, "", false
 	}

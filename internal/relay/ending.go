@@ -13,6 +13,7 @@ const (
 	settleLost     = 3 * time.Second  // when PostgreSQL is gone: nothing new can come anyway
 	settleShutdown = time.Second      // PostgreSQL waits for us to leave
 	finishTimeout  = 2 * time.Second
+	leaveWithin    = 2 * time.Second // of a shutdown of PostgreSQL, whatever is in flight
 )
 
 // settle waits for the PubAcks of what was sent, so that the next session has less to find out. It is given up when

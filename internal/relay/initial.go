@@ -27,6 +27,7 @@ func (s *session) copySnapshot(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	s.snapshot.Release() // its walsender is needed no more: the transaction has the snapshot
 	var count int64
 	for _, o := range s.bridge.outboxes {
 		table := backfill.Table{Table: o.table, OrderBy: o.orderBy}
@@ -41,7 +42,7 @@ func (s *session) copySnapshot(ctx context.Context) error {
 		}
 	}
 	s.log.Info("read the rows older than the slot", "rows", count)
-	s.in.put(item{mark: s.snapshot.ConsistentPoint})
+	s.in.put(item{mark: s.snapshot.ConsistentPoint, end: s.snapshot.ConsistentPoint})
 	return nil
 }
 

@@ -46,16 +46,37 @@ func (s *session) loop(ctx context.Context) error {
 // turn does what may have become possible or due.
 func (s *session) turn(now time.Time) error {
 	if err := s.lanes.Tick(now); err != nil {
-		return fromNATS(err)
+		return unsent(err)
 	}
 	s.advance()
 	s.pace()
 	s.startCheckpoint(now)
 	s.startReconcile(now)
-	if s.poison != nil && s.tracker.rows == 0 {
-		return &poisonError{s.poison, s.poison.poison}
+	return s.poisoned()
+}
+
+// unsent judges a message that the client would not send: what no server takes is the row's fault.
+func unsent(err error) error {
+	var send *publish.SendError
+	if class, _ := publish.Classify(err); class == publish.Poison && errors.As(err, &send) {
+		return &poisonError{rowOf(send.Row), err}
 	}
-	return nil
+	return fromNATS(err)
+}
+
+// poisoned ends the session at a poison row, once everything before it is finished.
+func (s *session) poisoned() error {
+	if s.poison == nil {
+		return nil
+	}
+	first := s.poison
+	if oldest := s.tracker.oldest(); oldest != nil {
+		first = rowOf(oldest)
+	}
+	if first.poison == nil {
+		return nil
+	}
+	return &poisonError{first, first.poison}
 }
 
 // takeAcks deals with the PubAcks that have come, a bounded number at once.
@@ -104,11 +125,19 @@ func (s *session) refused(r *publish.Row, err error) error {
 		s.verifyDuplicate(duplicate)
 		return nil
 	}
-	if class, _ := publish.Classify(err); class == publish.Poison && r != nil {
-		own := rowOf(r)
-		return &poisonError{own, fmt.Errorf("publish row %s of %s: %w", own.event.ID, own.event.Table.Name, err)}
+	if r == nil {
+		return err
 	}
-	return err
+	if class, _ := publish.Classify(err); class != publish.Poison {
+		return fmt.Errorf("publish to %s: %w", r.Msg.Subject, err)
+	}
+	own := rowOf(r)
+	own.poison = err
+	if s.poison == nil {
+		s.poison = own
+		s.log.Error("a row was refused; finishing what is before it", "error", err)
+	}
+	return nil
 }
 
 // verifyDuplicate looks at the message that the stream took for the same: only the same row completes the row.
@@ -151,7 +180,7 @@ func (s *session) admit(now time.Time) {
 		case s.poison != nil:
 			return
 		case it.row == nil:
-			s.tracker.addMark(it.mark, it.idle)
+			s.tracker.addMark(it.mark, it.end)
 		case it.row.poison != nil:
 			s.poison = it.row
 			s.log.Error("a row cannot be published; finishing what is before it", "error", it.row.poison)
@@ -197,9 +226,9 @@ func (s *session) linkChanged(now time.Time) error {
 		s.bridge.metrics.reconnects.WithLabelValues(string(sideNATS), "disconnected").Inc()
 	}
 	if l.up {
-		s.bridge.health.Clear("nats")
+		s.bridge.health.Clear(problemNATS)
 	} else {
-		s.bridge.health.Report("nats", "NATS is not connected: "+l.why)
+		s.bridge.health.Report(problemNATS, "NATS is not connected: "+l.why)
 	}
 	return nil
 }
@@ -230,22 +259,26 @@ func (s *session) observe(now time.Time) {
 	m.inFlight.Set(float64(s.tracker.rows))
 	m.inFlightB.Set(float64(s.budget.used.Load()))
 	m.retried(s.lanes.Stats().Retries)
-	report := func(what, why string, yes bool) {
-		if yes {
-			h.Report(what, why)
-		} else {
-			h.Clear(what)
-		}
-	}
 	reason, since, probing := s.lanes.Probing()
-	report("publish", "the stream does not take messages: "+reason, probing)
+	doubt, uncertain := s.lanes.Uncertain()
+	switch {
+	case uncertain:
+		h.Report(problemPublish, "what became of messages is not known ("+doubt+"), and the streams cannot be read")
+	case probing:
+		h.Report(problemPublish, "the stream does not take messages: "+reason)
+	default:
+		h.Clear(problemPublish)
+	}
 	if probing && reason == publish.ReasonNoResponders && now.Sub(later(since, s.rechecked)) > recheckAfter {
 		s.rechecked = now
 		s.recheck()
 	}
 	if s.bridge.lookup != nil {
-		why, waiting := s.bridge.lookup.Waiting()
-		report("lookup", why, waiting)
+		if why, waiting := s.bridge.lookup.Waiting(); waiting {
+			h.Report(problemLookup, why)
+		} else {
+			h.Clear(problemLookup)
+		}
 	}
 }
 

@@ -94,6 +94,14 @@ func (m *Metrics) eventType(name []byte) prometheus.Counter {
 	return c
 }
 
+// newSession begins the counts that begin again with each session. The owner of the loop calls it.
+func (m *Metrics) newSession() {
+	m.statuses.last = 0
+	for _, f := range m.retryCounts {
+		f.last = 0
+	}
+}
+
 // retried brings the counters of retries up to what the lanes have counted in this session.
 func (m *Metrics) retried(counts map[string]uint64) {
 	for reason, n := range counts {
@@ -106,16 +114,13 @@ func (m *Metrics) retried(counts map[string]uint64) {
 	}
 }
 
-// follower is a counter that follows a count kept elsewhere, which begins again at zero with each session.
+// follower is a counter that follows a count kept elsewhere, which begins at zero with each session.
 type follower struct {
 	prometheus.Counter
 	last uint64
 }
 
 func (f *follower) set(n uint64) {
-	if n < f.last {
-		f.last = 0
-	}
 	f.Add(float64(n - f.last))
 	f.last = n
 }

@@ -32,8 +32,10 @@ type situation struct {
 	slotName   string
 	slot       *slot.State
 	checkpoint *publish.Checkpoint
-	create     bool   // slot.create
-	snapshot   string // slot.snapshot
+	// here is where the slot is, or would be; its system is empty when the role may not read that.
+	here     publish.Identity
+	create   bool   // slot.create
+	snapshot string // slot.snapshot
 	// rows counts the outboxes' rows; it is asked only when no checkpoint says what became of them.
 	rows func() (total int64, perTable string, err error)
 }
@@ -43,15 +45,15 @@ type situation struct {
 func (s situation) decide() (step, error) {
 	cp := s.checkpoint
 	switch {
-	case cp != nil && cp.Phase == phaseInitial:
+	case cp != nil && s.isCopy():
+		return 0, ofAnother(cp, s.here)
+	case cp != nil && cp.Phase == phaseInitial && s.snapshot != "skip":
 		return stepCopy, nil
-	case cp != nil && cp.Phase == phaseCreating && s.slot != nil:
+	case cp != nil && cp.Phase != "" && s.slot != nil:
 		return stepAdopt, nil
-	case cp != nil && cp.Phase == phaseCreating:
-		return stepCreate, nil
-	case cp != nil && s.slot == nil:
+	case cp != nil && cp.Phase == "" && s.slot == nil:
 		return 0, s.dropped()
-	case cp != nil:
+	case cp != nil && cp.Phase == "":
 		return stepResume, nil
 	case s.slot == nil && !s.create:
 		return 0, &exit.Error{Code: exit.SlotLost, Err: &slot.MissingSlotError{Slot: s.slotName}, Hint: fmt.Sprintf(
@@ -60,7 +62,19 @@ func (s situation) decide() (step, error) {
 	return s.first()
 }
 
-// first decides about rows that are older than the slot.
+// isCopy reports whether the checkpoint is of another database. It is asked before a missing slot is taken for a dropped
+// one: the advice that follows from that would make a copy publish as its original.
+func (s situation) isCopy() bool {
+	known, here := s.checkpoint.Identity, s.here
+	if here.SystemID == "" {
+		here.SystemID = known.SystemID
+	}
+	return known.DatabaseOID != 0 && here.DatabaseOID != 0 && known != here
+}
+
+// first decides about rows that are older than the slot. That there is none now proves nothing about a slot that is still
+// to be made: making it waits for the open transactions, and what they commit is older too. So its snapshot is read,
+// unless such rows are to be left alone.
 func (s situation) first() (step, error) {
 	begin := stepCreate
 	if s.slot != nil {
@@ -73,8 +87,10 @@ func (s situation) first() (step, error) {
 	switch {
 	case err != nil:
 		return 0, err
+	case total == 0 && s.slot != nil:
+		return stepAdopt, nil
 	case total == 0:
-		return begin, nil
+		return stepCopy, nil
 	case s.snapshot == "":
 		return 0, &exit.Error{
 			Code: exit.Usage,
@@ -115,12 +131,7 @@ type server struct {
 // may have been promoted, or a backup restored, under a living process.
 func (s server) compare(cp *publish.Checkpoint) error {
 	if cp.Identity != s.identity {
-		return &exit.Error{
-			Code: exit.Drift,
-			Err: fmt.Errorf("compare checkpoint of source %q: it belongs to %s, this is %s",
-				cp.Source, describe(cp.Identity), describe(s.identity)),
-			Hint: "two databases into one NATS need two names: set source.name; a copy of production must not publish as production",
-		}
+		return ofAnother(cp, s.identity)
 	}
 	if cp.Confirmable < s.confirmed {
 		return &exit.Error{
@@ -161,10 +172,20 @@ func (s server) diverged(cp *publish.Checkpoint, why string) error {
 	}
 }
 
+// ofAnother is the error of a checkpoint that belongs to another database or slot.
+func ofAnother(cp *publish.Checkpoint, here publish.Identity) error {
+	return &exit.Error{
+		Code: exit.Drift,
+		Err: fmt.Errorf("compare checkpoint of source %q: it belongs to %s, this is %s",
+			cp.Source, describe(cp.Identity), describe(here)),
+		Hint: "two databases into one NATS need two names: set source.name; a copy of production must not publish as production",
+	}
+}
+
 // startOver says how a source is begun anew where its history cannot be continued.
 func startOver(source string) string {
 	return fmt.Sprintf("To begin anew: drop the slot if it is there, nats kv del %s %s, and start with slot.snapshot: publish; "+
-		"every row of the table is then published again, with its old Nats-Msg-Id and Tidegate-Late: initial", publish.Bucket, source)
+		"every row of the table is then published again, with its old Nats-Msg-Id and Tidegate-Late: initial (docs/operations.md, \"The slot was dropped\")", publish.Bucket, source)
 }
 
 func describe(i publish.Identity) string {

@@ -32,7 +32,7 @@ func TestNothingIsMadeAgainSilently(t *testing.T) {
 		{name: "both there", slot: aSlot, checkpoint: at(""), create: true, want: stepResume},
 		{name: "slot dropped", checkpoint: at(""), create: true, code: exit.SlotLost, says: "committed after 0/1000"},
 		{name: "slot dropped, rows wanted", checkpoint: at(""), create: true, snapshot: "publish", rows: 5, code: exit.SlotLost, says: "0/1000"},
-		{name: "first start, empty outbox", create: true, want: stepCreate},
+		{name: "first start, empty outbox", create: true, want: stepCopy},
 		{name: "first start, rows undecided", create: true, rows: 7, code: exit.Usage, says: "public.outbox: 7"},
 		{name: "first start, rows left alone", create: true, snapshot: "skip", rows: 7, want: stepCreate},
 		{name: "first start, rows published", create: true, snapshot: "publish", rows: 7, want: stepCopy},
@@ -41,10 +41,15 @@ func TestNothingIsMadeAgainSilently(t *testing.T) {
 		{name: "slot made by the DBA, rows undecided", slot: aSlot, rows: 7, code: exit.Usage, says: "public.outbox: 7"},
 		{name: "slot made by the DBA, rows left alone", slot: aSlot, snapshot: "skip", rows: 7, want: stepAdopt},
 		{name: "slot made by the DBA, rows wanted", slot: aSlot, snapshot: "publish", rows: 7, code: exit.Usage, says: "older than slot"},
-		{name: "cut short before the slot", checkpoint: at(phaseCreating), rows: 7, want: stepCreate},
+		{name: "cut short before the slot", checkpoint: at(phaseCreating), create: true, snapshot: "skip", rows: 7, want: stepCreate},
+		{name: "cut short before the slot, empty outbox", checkpoint: at(phaseCreating), create: true, want: stepCopy},
+		{name: "cut short before the slot, rows undecided", checkpoint: at(phaseCreating), create: true, rows: 7, code: exit.Usage, says: "public.outbox: 7"},
+		{name: "cut short before the slot, none may be made", checkpoint: at(phaseCreating), code: exit.SlotLost, says: "does not exist"},
 		{name: "cut short after the slot", slot: aSlot, checkpoint: at(phaseCreating), rows: 7, want: stepAdopt},
 		{name: "cut short while copying", slot: aSlot, checkpoint: at(phaseInitial), rows: 7, want: stepCopy},
 		{name: "cut short before the copy's slot", checkpoint: at(phaseInitial), rows: 7, want: stepCopy},
+		{name: "cut short while copying, rows to be left alone now", slot: aSlot, checkpoint: at(phaseInitial), snapshot: "skip", rows: 7, want: stepAdopt},
+		{name: "cut short before the copy's slot, rows to be left alone now", checkpoint: at(phaseInitial), create: true, snapshot: "skip", rows: 7, want: stepCreate},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := situation{
@@ -59,6 +64,32 @@ func TestNothingIsMadeAgainSilently(t *testing.T) {
 				t.Fatalf("got step %d, error %#v; want exit %d that says %q and what to do", got, err, tc.code, tc.says)
 			}
 		})
+	}
+}
+
+func TestCopyOfADatabaseIsNotTakenForOneWhoseSlotWasDropped(t *testing.T) {
+	original := publish.Identity{SystemID: "7", DatabaseOID: 5, Database: "app", Slot: "tidegate"}
+	for _, tc := range []struct {
+		name string
+		here publish.Identity
+		code int
+	}{
+		{"the same", original, exit.SlotLost},
+		{"the same, seen by a role that may not read the system", publish.Identity{DatabaseOID: 5, Database: "app", Slot: "tidegate"}, exit.SlotLost},
+		{"another system", publish.Identity{SystemID: "8", DatabaseOID: 5, Database: "app", Slot: "tidegate"}, exit.Drift},
+		{"another database", publish.Identity{SystemID: "7", DatabaseOID: 6, Database: "app", Slot: "tidegate"}, exit.Drift},
+		{"another slot", publish.Identity{SystemID: "7", DatabaseOID: 5, Database: "app", Slot: "other"}, exit.Drift},
+	} {
+		for _, phase := range []string{"", phaseInitial, phaseCreating} {
+			_, err := situation{
+				slotName: "tidegate", create: true, snapshot: "publish", here: tc.here,
+				checkpoint: &publish.Checkpoint{Source: "app", Identity: original, Phase: phase},
+				rows:       func() (int64, string, error) { return 0, "", nil },
+			}.decide()
+			if got := exit.Code(err); got != tc.code && (phase == "" || tc.code == exit.Drift) {
+				t.Errorf("%s, phase %q: exit %d with %v, want %d", tc.name, phase, got, err, tc.code)
+			}
+		}
 	}
 }
 

@@ -23,20 +23,29 @@ func (e *poisonError) Error() string {
 		where = fmt.Sprintf("row %d of the transaction committed at %s", at.Index+1, at.Commit)
 	}
 	what := e.err.Error()
-	var limit *publish.LimitError
-	if errors.As(e.err, &limit) && e.row.event.Table != nil {
+	if fromBroker(e.err) && e.row.event.Table != nil {
 		what = fmt.Sprintf("publish row %.128q of %s: %s", e.row.event.ID, e.row.event.Table.Name, what)
 	}
 	return fmt.Sprintf("%s (%s)", what, where)
 }
 
+// fromBroker reports whether err is about a message, as the broker or its client sees it: then it does not name the row.
+func fromBroker(err error) bool {
+	class, _ := publish.Classify(err)
+	return class == publish.Poison
+}
+
 func (e *poisonError) Unwrap() error { return e.err }
 
-// Hint says what lets the row pass. The row itself is in the WAL for good: changing or deleting it in its table does
-// not help.
+// Hint says what lets the row pass. A row that came from the WAL is there for good: changing or deleting it in its
+// table does not help. One that was read from its table is read again.
 func (e *poisonError) Hint() string {
-	const stopped = "; park.store is off, so the bridge stops at the first row that cannot be published; everything before it is published and confirmed, " +
-		"and changing the row in its table does not change what the WAL holds"
+	stopped := "; park.store is off, so the bridge stops at the first row that cannot be published; everything before it is published"
+	if e.row.pub.Position.IsZero() {
+		stopped += ". The row may also be corrected or deleted in its table: the tables are read again at the next start"
+	} else {
+		stopped += " and confirmed, and changing the row in its table does not change what the WAL holds"
+	}
 	var (
 		large *slot.TooLargeError
 		limit *publish.LimitError
@@ -47,6 +56,8 @@ func (e *poisonError) Hint() string {
 		return large.Hint() + stopped
 	case errors.As(e.err, &limit) && limit.Of != "":
 		return "raise the limit above " + fmt.Sprint(limit.Size) + " bytes and start again" + stopped
+	case fromBroker(e.err) && !errors.As(e.err, &limit):
+		return "raise max_msg_size of the stream or max_payload of the NATS server, and start again" + stopped
 	case errors.As(e.err, &row) && row.Column != "":
 		return "map another column in outboxes[].columns, or none where the key allows that (\"\"), and start again" + stopped
 	}

@@ -19,6 +19,10 @@ func (q *queue) put(items ...item) {
 	}
 	q.mu.Lock()
 	first := len(q.items) == 0
+	if items[0].row == nil {
+		q.items = appendMark(q.items, items[0].mark, items[0].end)
+		items = items[1:]
+	}
 	q.items = append(q.items, items...)
 	q.mu.Unlock()
 	if first {

@@ -11,7 +11,9 @@ func TestQueueKeepsOrderAndNeverForgetsToWake(t *testing.T) {
 	const n = 100_000
 	go func() {
 		for i := range n {
-			q.put(item{mark: decoder.LSN(i)})
+			r := &row{}
+			r.pub.Position.Commit = decoder.LSN(i)
+			q.put(item{row: r})
 		}
 	}()
 	var items []item
@@ -19,8 +21,8 @@ func TestQueueKeepsOrderAndNeverForgetsToWake(t *testing.T) {
 		<-q.ready
 		items = q.take(items)
 		for _, it := range items {
-			if it.mark != decoder.LSN(want) {
-				t.Fatalf("got item %d, want %d", it.mark, want)
+			if got := it.row.pub.Position.Commit; got != decoder.LSN(want) {
+				t.Fatalf("got item %d, want %d", got, want)
 			}
 			want++
 		}

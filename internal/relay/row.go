@@ -32,7 +32,18 @@ type geo struct {
 type item struct {
 	row  *row
 	mark decoder.LSN
-	idle bool // the mark is no transaction's end
+	end  decoder.LSN // the last transaction's end among the marks that this one stands for; 0: they were ends of an idle server's WAL
+}
+
+// appendMark appends a mark. Marks with no row between them are one, so that transactions which are nobody's take no
+// memory, however many they are.
+func appendMark(items []item, mark, end decoder.LSN) []item {
+	if n := len(items); n > 0 && items[n-1].row == nil {
+		last := &items[n-1]
+		last.mark, last.end = max(last.mark, mark), max(last.end, end)
+		return items
+	}
+	return append(items, item{mark: mark, end: end})
 }
 
 // outbox is one configured table and the way of its rows.
@@ -51,11 +62,15 @@ const maxKeptBody = 64 << 10
 // maxFree is how many rows are kept for use again: somewhat more than are on their way in a busy stream.
 const maxFree = 16384
 
+// maxFreeBytes bounds what these hold: the budget does not count them.
+const maxFreeBytes = 32 << 20
+
 // rowPool gives rows whose buffers have grown to what the traffic needs. It is no sync.Pool: that one drops what is
 // free with every garbage collection, and a busy bridge would make its rows anew each time.
 type rowPool struct {
 	mu   sync.Mutex
 	free []*row
+	held int64 // by free
 }
 
 func (p *rowPool) get() *row {
@@ -63,7 +78,9 @@ func (p *rowPool) get() *row {
 	defer p.mu.Unlock()
 	if n := len(p.free) - 1; n >= 0 {
 		r := p.free[n]
+		p.free[n] = nil
 		p.free = p.free[:n]
+		p.held -= r.memory()
 		return r
 	}
 	r := &row{}
@@ -79,8 +96,8 @@ func (p *rowPool) put(r *row) {
 	r.outbox, r.poison = nil, nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.free) < maxFree {
-		p.free = append(p.free, r)
+	if held := p.held + r.memory(); len(p.free) < maxFree && held <= maxFreeBytes {
+		p.free, p.held = append(p.free, r), held
 	}
 }
 

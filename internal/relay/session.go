@@ -28,6 +28,8 @@ type session struct {
 	// confirmed is the slot's confirmed_flush_lsn when it was taken: nothing of an earlier session counts.
 	confirmed decoder.LSN
 
+	checked time.Time // when publication and tables were found to be as configured
+
 	source *source
 	stage  *stage
 	in     *queue // source -> stage
@@ -117,12 +119,20 @@ func (s *session) run(ctx context.Context) error {
 		parts.Wait()
 	}()
 
+	shutdown := make(chan struct{}, 1)
 	start(func(work context.Context) error {
-		return slot.Watch(work, s.bridge.slot, func() { leave(errShutdown) })
+		return slot.Watch(work, s.bridge.slot, func() {
+			leave(errShutdown)
+			select {
+			case shutdown <- struct{}{}:
+			default:
+			}
+		})
 	})
 	if err := s.take(ctx); err != nil {
 		return errors.Join(whyEnded(ctx, err), s.closeStream())
 	}
+	s.spawn(func(work context.Context) { s.leaveInTime(work, shutdown) })
 	// The walsender must hear from us from now on, also while the streams are read: the gate is shut meanwhile.
 	reading, stopReading := context.WithCancel(work)
 	read := make(chan struct{})
@@ -140,6 +150,23 @@ func (s *session) run(ctx context.Context) error {
 	<-read
 	s.part(err)
 	return err
+}
+
+// leaveInTime closes the replication connection soon after PostgreSQL began to shut down, whatever keeps the session: a
+// write to a broker that hangs blocks the loop for longer than PostgreSQL may be held up.
+func (s *session) leaveInTime(work context.Context, shutdown <-chan struct{}) {
+	select {
+	case <-work.Done():
+		return
+	case <-shutdown:
+	}
+	select {
+	case <-work.Done():
+	case <-time.After(leaveWithin):
+		if err := s.closeStream(); err != nil {
+			s.log.Debug("replication connection closed with an error", "error", err)
+		}
+	}
 }
 
 // whyEnded prefers the reason for which a session was left to what its work made of being left.
@@ -170,7 +197,8 @@ func (s *session) prepare(ctx context.Context) error {
 func (s *session) stay(ctx context.Context, start func(func(context.Context) error)) error {
 	b := s.bridge
 	b.metrics.active.Set(1)
-	defer b.metrics.active.Set(0)
+	b.metrics.newSession()
+	defer s.quiet()
 	b.health.SetRole(admin.RoleActive, "")
 	b.health.Clear("session")
 	s.log.Info("streaming", "confirmed", lsn(s.confirmed), "position", s.saved.W.String())
@@ -179,11 +207,32 @@ func (s *session) stay(ctx context.Context, start func(func(context.Context) err
 	} else {
 		s.openGate()
 	}
+	start(s.watchDrift)
 	err := whyEnded(ctx, s.loop(ctx))
+	b.health.Rest()
 	s.source.gate.Store(false)
 	s.settle(err)
 	return errors.Join(err, s.finalCheckpoint(err), s.acks.Close())
 }
+
+// quiet ends what was said of the session while it lasted: it would never be corrected, and a standby is well.
+func (s *session) quiet() {
+	m, h := s.bridge.metrics, s.bridge.health
+	m.active.Set(0)
+	m.inFlight.Set(0)
+	m.inFlightB.Set(0)
+	for _, what := range []string{problemNATS, problemPublish, problemLookup, problemCheckpoint} {
+		h.Clear(what)
+	}
+}
+
+// The problems that a session reports.
+const (
+	problemNATS       = "nats"
+	problemPublish    = "publish"
+	problemLookup     = "lookup"
+	problemCheckpoint = "checkpoint"
+)
 
 // openGate lets rows of the stream come.
 func (s *session) openGate() {

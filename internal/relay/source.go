@@ -13,6 +13,7 @@ import (
 // copies what is kept and hands it on: a slow sink must not keep the connection from sending its status.
 type source struct {
 	outboxes map[string]*outbox
+	oids     map[uint32]*outbox // by what the tables were when the session began: a renamed table keeps its OID
 	timeline func(decoder.LSN) uint32
 	done     event.Position // rows up to it are stored: the checkpoint's W
 	out      *queue
@@ -54,7 +55,7 @@ func (s *source) Handle(m *decoder.Message, _ decoder.LSN) error {
 		s.insert(m)
 	case decoder.KindCommit:
 		s.open = false
-		s.pending = append(s.pending, item{mark: m.Commit.EndLSN})
+		s.pending = appendMark(s.pending, m.Commit.EndLSN, m.Commit.EndLSN)
 	case decoder.KindUpdate, decoder.KindDelete, decoder.KindTruncate:
 		s.ignore(m)
 	case decoder.KindOrigin, decoder.KindType, decoder.KindLogical:
@@ -66,7 +67,7 @@ func (s *source) Handle(m *decoder.Message, _ decoder.LSN) error {
 func (s *source) Oversize(e *slot.TooLargeError) error {
 	at := s.at
 	s.at.Index++
-	if at.Compare(s.done) <= 0 {
+	if at.Compare(s.done) <= 0 || e.Relation != nil && s.bind(e.Relation).outbox == nil {
 		return nil
 	}
 	r := s.pool.get()
@@ -78,7 +79,7 @@ func (s *source) Oversize(e *slot.TooLargeError) error {
 
 // Idle takes the end of the server's WAL at a moment when no transaction is open in the stream.
 func (s *source) Idle(walEnd decoder.LSN) {
-	s.pending = append(s.pending, item{mark: walEnd, idle: true})
+	s.pending = appendMark(s.pending, walEnd, 0)
 }
 
 // Flush hands on what was taken since the last Flush.
@@ -128,6 +129,9 @@ func (s *source) bind(rel *decoder.Relation) *bound {
 	switch {
 	case b.outbox != nil:
 		b.binding, b.drift = b.outbox.table.Bind(rel)
+	case s.oids[rel.OID] != nil:
+		b.outbox = s.oids[rel.OID]
+		b.drift = &event.SchemaError{Table: b.outbox.table.Name, Reason: "it was renamed to " + name}
 	case !s.foreign[name]:
 		s.foreign[name] = true
 		s.log.Warn("publication has a table that no outbox names; its rows are not published", "table", name)

@@ -38,16 +38,23 @@ func (t *tracker) addRow(r *publish.Row, committedAt time.Time) {
 }
 
 // addMark records that lsn may be confirmed when all that was added before is finished: a transaction's end, or the
-// end of the server's WAL when nothing is open. Marks with no row between them are one.
-func (t *tracker) addMark(lsn decoder.LSN, idle bool) {
+// end of the server's WAL when nothing is open. end is the last transaction's end among what lsn stands for, or 0.
+// Marks with no row between them are one.
+func (t *tracker) addMark(lsn, end decoder.LSN) {
 	if n := len(t.entries); n == t.head || t.entries[n-1].row != nil {
 		t.entries = append(t.entries, entry{})
 	}
 	e := &t.entries[len(t.entries)-1]
 	e.mark = max(e.mark, lsn)
-	if !idle {
-		e.end = max(e.end, lsn)
+	e.end = max(e.end, end)
+}
+
+// oldest gives the first row that is not finished, nil when there is none. It is asked after advance.
+func (t *tracker) oldest() *publish.Row {
+	if t.head == len(t.entries) {
+		return nil
 	}
+	return t.entries[t.head].row
 }
 
 // advance moves over what is finished and gives each row that is behind it to free.

@@ -33,7 +33,11 @@ func TestNothingIsConfirmableBeforeEverythingInFrontIsStored(t *testing.T) {
 				lsn += decoder.LSN(rapid.IntRange(1, 50).Draw(t, "bytes"))
 				idle := rapid.Bool().Draw(t, "idle")
 				marks = append(marks, mark{lsn, len(rows), idle})
-				tr.addMark(lsn, idle)
+				end := lsn
+				if idle {
+					end = 0
+				}
+				tr.addMark(lsn, end)
 			case 3:
 				if len(rows) > 0 {
 					rows[rapid.IntRange(0, len(rows)-1).Draw(t, "stored")].Done = true
@@ -71,7 +75,7 @@ func TestTrackerMemoryFollowsItsLength(t *testing.T) {
 	row := &publish.Row{Done: true}
 	for range 100_000 {
 		tr.addRow(row, time.Time{})
-		tr.addMark(1, false)
+		tr.addMark(1, 1)
 		tr.advance(func(*publish.Row) {})
 	}
 	if got := cap(tr.entries); got > 1024 {
