@@ -120,7 +120,7 @@ func (g *ground) connectNATS(ctx context.Context) error {
 		if g.conn == nil {
 			conn, err := nats.Connect(g.natsURL, nats.Timeout(startTimeout))
 			if err != nil {
-				return false, nil // not listening yet
+				return false, nil //nolint:nilerr // not listening yet
 			}
 			g.conn = conn
 			g.closers = append(g.closers, func() error { conn.Close(); return nil })

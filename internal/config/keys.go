@@ -75,8 +75,10 @@ func slotKeys() []Key {
 			Path: "slot.failover", Default: "auto", Values: []string{"auto", "on", "off"},
 			Doc: "Create the slot with FAILOVER (PostgreSQL 17 and later): `auto` where the server allows it.",
 		},
-		{Path: "slot.heartbeat_interval", Default: "0", Later: []string{anyOther},
-			Doc: "How often a logical message is written to prove that the slot moves. 0: never. The slot moves on a quiet database without it."},
+		{
+			Path: "slot.heartbeat_interval", Default: "0", Later: []string{anyOther},
+			Doc: "How often a logical message is written to prove that the slot moves. 0: never. The slot moves on a quiet database without it.",
+		},
 		{
 			Path: "slot.on_lost", Default: "stop", Values: []string{"stop"}, Later: []string{"replay"},
 			Doc: "What to do when the server has invalidated the slot: `stop` with exit code 4.",

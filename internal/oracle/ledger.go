@@ -79,10 +79,13 @@ func (l *Ledger) Store(m Message) {
 	}
 	row.sequence = m.Sequence
 	l.checkAggregate(row, m)
-	if m.Late == "" {
+	if m.Late == "" || m.Late == lateInitial {
 		l.checkOrder(index, m)
 	}
 }
+
+// lateInitial marks rows that are older than the slot: they are late, but in their order and before all others.
+const lateInitial = "initial"
 
 // checkOrder compares a row's first message with the newest one of its aggregate: in place, it is newer.
 func (l *Ledger) checkOrder(index uint32, m Message) {

@@ -130,3 +130,15 @@ func TestTwoRowsOfOneIDAreRefused(t *testing.T) {
 		t.Error("a second row with the same id was accepted")
 	}
 }
+
+// What is older than the slot comes late, but first and in its order: an initial copy that is sorted wrongly is a fault.
+func TestInitialRowsKeepTheirOrder(t *testing.T) {
+	ledger := committed(t)
+	for _, m := range stored(3, 1, 2, 4, 5, 6) {
+		m.Late = "initial"
+		ledger.Store(m)
+	}
+	if r := ledger.Report(); r.OutOfOrder != 1 || r.Late != 6 || r.Missing != 0 {
+		t.Fatal(r.String())
+	}
+}

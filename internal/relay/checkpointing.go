@@ -56,6 +56,14 @@ func (s *session) startCheckpoint(now time.Time) {
 	})
 }
 
+// confirmCovered confirms what is finished and was in the checkpoint before the session began: after a crash PostgreSQL
+// goes back to before what it had been told, and NATS need not be told again.
+func (s *session) confirmCovered() {
+	if done := s.tracker.confirmable; done > 0 && done <= s.saved.Confirmable {
+		s.stream.Confirm(done)
+	}
+}
+
 // cover takes what is finished now.
 func (s *session) cover(now time.Time) covered {
 	s.advance()

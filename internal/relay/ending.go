@@ -23,7 +23,7 @@ func (s *session) settle(why error) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for s.tracker.rows > 0 {
-		if _, uncertain := s.lanes.Uncertain(); uncertain || !s.bridge.link.state().up {
+		if s.hopeless() {
 			return
 		}
 		now := time.Now()
@@ -49,13 +49,21 @@ func (s *session) settle(why error) {
 	}
 }
 
+// hopeless reports whether no PubAck can be waited for: NATS is away or has refused us, or takes nothing.
+func (s *session) hopeless() bool {
+	link := s.bridge.link.state()
+	_, uncertain := s.lanes.Uncertain()
+	_, _, probing := s.lanes.Probing()
+	return uncertain || probing || !link.up || link.fatal != nil
+}
+
 func settleTime(why error) time.Duration {
 	switch {
 	case errors.Is(why, errShutdown):
 		return settleShutdown
 	case errors.Is(why, context.Canceled):
 		return settleStop
-	case isPoison(why):
+	case isPoison(why), isNotCovered(why):
 		return 0
 	}
 	return settleLost
@@ -63,7 +71,7 @@ func settleTime(why error) time.Duration {
 
 // finalCheckpoint writes what is finished, unless somebody else has taken the source over.
 func (s *session) finalCheckpoint(why error) error {
-	if isStolen(why) || !s.bridge.link.state().up {
+	if link := s.bridge.link.state(); isStolen(why) || !link.up || link.fatal != nil {
 		return nil
 	}
 	patience := checkpointTimeout
@@ -121,4 +129,9 @@ func isPoison(err error) bool {
 func isStolen(err error) bool {
 	var stolen *publish.StolenError
 	return errors.As(err, &stolen)
+}
+
+func isNotCovered(err error) bool {
+	var covered *publish.NotCoveredError
+	return errors.As(err, &covered)
 }
