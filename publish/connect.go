@@ -120,6 +120,7 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
 		nats.ReconnectBufSize(-1),
+		nats.SkipSubjectValidation(), // Stream.Check has looked at the subject
 		nats.MaxReconnects(-1),
 		nats.CustomReconnectDelay(reconnectDelay),
 		nats.Timeout(dialTimeout(ctx)),

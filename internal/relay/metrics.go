@@ -20,6 +20,8 @@ type Metrics struct {
 
 	relayed     *prometheus.CounterVec
 	eventTypes  map[string]prometheus.Counter
+	lastType    string
+	lastCounter prometheus.Counter
 	retryCounts map[string]*follower
 	confirmed   prometheus.Gauge
 	received    prometheus.Gauge
@@ -82,6 +84,15 @@ func NewMetrics(slot string) *Metrics {
 
 // eventType gives the counter of an event type without building labels each time. One goroutine only.
 func (m *Metrics) eventType(name []byte) prometheus.Counter {
+	if m.lastCounter != nil && string(name) == m.lastType { // most rows are like the one before
+		return m.lastCounter
+	}
+	c := m.findEventType(name)
+	m.lastType, m.lastCounter = string(name), c
+	return c
+}
+
+func (m *Metrics) findEventType(name []byte) prometheus.Counter {
 	if c, ok := m.eventTypes[string(name)]; ok {
 		return c
 	}
