@@ -203,10 +203,13 @@ func (s *session) advance() {
 	})
 }
 
-// pace lets the connection rest while more rows are ready than the window takes at once. Rows that wait behind their
+// enoughReady is how many aggregates wait for room before reading on would only fill memory.
+const enoughReady = 512
+
+// pace lets the connection rest while more rows are ready than the window will soon take. Rows that wait behind their
 // own aggregate do not count: one hot aggregate never stops the others.
 func (s *session) pace() {
-	window := s.bridge.cfg.Publish.MaxInFlight
+	window := min(s.bridge.cfg.Publish.MaxInFlight, enoughReady)
 	switch ready := s.lanes.Ready(); {
 	case ready >= window:
 		s.source.enough.Store(true)
