@@ -41,10 +41,12 @@ type fault struct {
 	scene func(t *testing.T, o *scene.Options) (after func(*trial))
 	// inflict breaks things once and mends them. It returns at the fault's end: the recovery is measured from there.
 	inflict func(*trial)
-	// check asks for what the fault promises besides; it runs when all is stored and the bridge has stopped.
+	// check asks for what the fault promises besides; it runs when all is stored, before the bridge is stopped.
 	check func(*trial)
 	// compare counts; nil: the table with the whole stream.
 	compare func(*trial) *oracle.Report
+	// plain runs the bridge without the race detector, so that its memory is measured in every form.
+	plain bool
 	// rate is how many transactions a second are written; 0: 150.
 	rate int
 }
@@ -52,7 +54,7 @@ type fault struct {
 // all is every fault, in the report's order.
 func all() []fault {
 	var list []fault
-	for _, group := range [][]fault{bridgeFaults(), postgresFaults(), natsdFaults(), natsFaults()} {
+	for _, group := range [][]fault{bridgeFaults(), postgresFaults(), natsdFaults(), streamFaults(), natsFaults()} {
 		list = append(list, group...)
 	}
 	return list

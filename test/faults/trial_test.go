@@ -16,11 +16,12 @@ type trial struct {
 	*scene.Scene
 	form
 
-	bridge *testkit.Process // the one that has to end in order when all is over
-	writer *scene.Writer
-	random *rand.Rand
-	round  int // from 1
-	rounds int
+	bridge  *testkit.Process // the active one: it has to end in order when all is over
+	standby *testkit.Process // nil: there is none
+	writer  *scene.Writer
+	random  *rand.Rand
+	round   int // from 1
+	rounds  int
 
 	recovery time.Duration // the longest
 	ended    time.Time     // of the fault that has not recovered yet
@@ -47,6 +48,9 @@ func run(t *testing.T, f form, x fault, rounds int) outcome {
 		if then := x.scene(t, &options); then != nil {
 			after = then
 		}
+	}
+	if x.plain {
+		options.Program = testkit.PlainBinary(t)
 	}
 	tr.Scene = scene.New(t, options)
 	after(tr)
@@ -106,6 +110,12 @@ func (tr *trial) settle(x fault) {
 		report := tr.compare(x)
 		return report.Missing == 0 || time.Now().After(deadline)
 	}, "compared")
+	if x.check != nil {
+		x.check(tr)
+	}
+	if tr.standby != nil {
+		scene.Stop(tr, tr.standby)
+	}
 	scene.Stop(tr, tr.bridge)
 }
 
@@ -127,11 +137,8 @@ func (tr *trial) judge(x fault) outcome {
 	if !report.Clean() || report.Late != 0 {
 		tr.Errorf("SEED=%d: the stream is not what was committed: %s", tr.seed, report)
 	}
-	if x.check != nil {
-		x.check(tr)
-	}
 	peak := tr.PeakMemory()
-	if !testkit.Race && peak >= memoryLimit {
+	if (x.plain || !testkit.Race) && peak >= memoryLimit {
 		tr.Errorf("a bridge had %d MiB resident", peak>>20)
 	}
 	return outcome{tr.rounds, report, tr.recovery, peak}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tidegate-cdc/tidegate/internal/oracle"
@@ -68,7 +69,11 @@ type Scene struct {
 	NATS    *testkit.NATSServer // nil where Options brought servers
 	JS      jetstream.JetStream
 	Program *testkit.Program
-	Config  string // the configuration's text
+	Config  string            // the configuration's text
+	Env     map[string]string // of the bridges that are started from now on
+
+	// Foreign counts what others have published, or are about to: Stored leaves it out.
+	Foreign atomic.Uint64
 
 	peak atomic.Int64
 }
@@ -101,7 +106,7 @@ func New(t testing.TB, o Options) *Scene {
 // Launch runs the bridge and does not wait for it.
 func (s *Scene) Launch(t testing.TB) *testkit.Process {
 	t.Helper()
-	p := s.Program.Start(t, testkit.Call{Args: []string{"run"}, Config: s.Config})
+	p := s.Program.Start(t, testkit.Call{Args: []string{"run"}, Config: s.Config, Env: s.Env})
 	s.watchMemory(p)
 	return p
 }
@@ -152,15 +157,16 @@ func (s *Scene) Rows(t testing.TB) int {
 	return testkit.Value[int](t, s.URL, "SELECT count(*)::int FROM outbox")
 }
 
-// Stored is what the stream has ever stored: its last sequence. false: nobody answers now, or there is no stream yet.
+// Stored is how many messages of ours the stream has ever stored: its last sequence, without others'. false: nobody answers now, or there is no stream yet.
 func (s *Scene) Stored() (uint64, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	stream, err := s.JS.Stream(ctx, Stream)
+	foreign := s.Foreign.Load()
 	if err != nil {
 		return 0, false
 	}
-	return stream.CachedInfo().State.LastSeq, true
+	return stream.CachedInfo().State.LastSeq - min(foreign, stream.CachedInfo().State.LastSeq), true
 }
 
 // AwaitStored waits for n messages more than there are now.
@@ -177,16 +183,37 @@ func (s *Scene) AwaitStored(t testing.TB, n uint64) {
 	}, "%d more messages are stored", n)
 }
 
-// Compare compares the table with the stream.
+// Compare compares the table with the whole stream; what is not of the source is left out once Foreign counts it.
 func (s *Scene) Compare(t testing.TB) *oracle.Report {
+	t.Helper()
+	ledger := s.Ledger(t)
+	if s.Foreign.Load() > 0 {
+		ledger.Source = Source
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), judgeTimeout)
+	defer cancel()
+	if err := ledger.Stored(ctx, s.JS, Stream); err != nil {
+		t.Fatal(err)
+	}
+	report := ledger.Report()
+	return &report
+}
+
+// Ledger holds what is committed now.
+func (s *Scene) Ledger(t testing.TB) *oracle.Ledger {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), judgeTimeout)
 	defer cancel()
-	report, err := oracle.Compare(ctx, testkit.Connect(t, s.URL), s.JS, Stream, oracle.Outbox(Source))
+	conn, err := pgx.Connect(ctx, s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report
+	defer func() { _ = conn.Close(ctx) }()
+	var ledger oracle.Ledger
+	if err := ledger.Committed(ctx, conn, oracle.Outbox(Source)); err != nil {
+		t.Fatal(err)
+	}
+	return &ledger
 }
 
 // AwaitAll waits until the stream has stored as many messages as there are rows.
