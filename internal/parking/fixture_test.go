@@ -148,3 +148,6 @@ func connectAs(t *testing.T, url, role string) *pgx.Conn {
 	must(t, err)
 	return conn
 }
+
+// background is for steps that are the same in every case of a table.
+func background() context.Context { return context.Background() }
