@@ -18,11 +18,26 @@ type Message struct {
 	AggregateType, AggregateID string
 	// Late is Tidegate-Late: why the message is out of its place, empty when it claims to be in it.
 	Late string
+	// Marked says that the message has a header that only the bridge writes: Tidegate-….
+	Marked bool
+}
+
+// of reports whether a message is, or pretends to be, of a source: what says nothing else and has the bridge's marks is.
+func (m *Message) of(source string) bool {
+	named, _, _, ok := event.SplitMsgID(m.ID)
+	if ok {
+		return named == source
+	}
+	return m.Marked
 }
 
 // Ledger holds the committed rows and what has been seen of them. First every row is written into it, then every
 // message in the stream's order. A million rows of 100,000 aggregates need about 150 MB. The zero value is empty.
 type Ledger struct {
+	// Source, when not empty, says that others publish to the stream too: a message that is not of this source is
+	// counted as Foreign and not compared. Empty: nothing else may be in the stream.
+	Source string
+
 	entries    []entry
 	byID       map[string]uint32 // index of entries
 	aggregates map[string]uint32 // index of newest
@@ -62,6 +77,10 @@ func (l *Ledger) Commit(id, aggregate string) error {
 // Store compares the stream's next message.
 func (l *Ledger) Store(m Message) {
 	l.report.Stored++
+	if l.Source != "" && !m.of(l.Source) {
+		l.report.Foreign++
+		return
+	}
 	if m.Late != "" {
 		l.report.Late++
 	}

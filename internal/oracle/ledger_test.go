@@ -142,3 +142,27 @@ func TestInitialRowsKeepTheirOrder(t *testing.T) {
 		t.Fatal(r.String())
 	}
 }
+
+// In a stream that others publish to as well, theirs is told from what is invented in the source's name.
+func TestForeignMessagesAreToldFromInvented(t *testing.T) {
+	all := append(stored(1, 2, 3, 4, 5, 6),
+		oracle.Message{Subject: "no headers"},
+		oracle.Message{ID: "an id of another kind"},
+		oracle.Message{ID: "other/public.outbox/1", Marked: true},                            // another source's bridge
+		oracle.Message{ID: "app2/public.outbox/1", Marked: true},                             // whose name begins as ours
+		oracle.Message{ID: "app/public.outbox/99", Marked: true},                             // invented
+		oracle.Message{ID: "app/public.outbox/98"},                                           // invented, without our headers
+		oracle.Message{Marked: true},                                                         // of nobody, as only a bridge writes
+		oracle.Message{ID: msgID(1), AggregateType: "order", AggregateID: "A", Marked: true}, // doubled
+	)
+	ledger := committed(t)
+	ledger.Source = "app"
+	for i, m := range all {
+		m.Sequence = uint64(i + 1)
+		ledger.Store(m)
+	}
+	got := ledger.Report()
+	if got.Foreign != 4 || got.Extra != 3 || got.Duplicate != 1 || got.Missing != 0 {
+		t.Errorf("foreign 4, extra 3 and duplicate 1 were planted: %s", got.String())
+	}
+}

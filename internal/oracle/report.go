@@ -20,6 +20,7 @@ type Report struct {
 	OutOfOrder int // rows first stored after a later row of their aggregate, without saying so
 	Misplaced  int // rows stored under another aggregate than their own
 	Late       int // messages that say that they are out of their place: no fault
+	Foreign    int // messages of others, where others publish to the stream too: no fault
 
 	// Examples names some of each kind.
 	Examples []string
@@ -36,6 +37,9 @@ func (r *Report) Clean() bool {
 func (r *Report) String() string {
 	line := fmt.Sprintf("committed %d, stored %d, missing %d, extra %d, duplicates %d, out of order %d, misplaced %d, late %d",
 		r.Committed, r.Stored, r.Missing, r.Extra, r.Duplicate, r.OutOfOrder, r.Misplaced, r.Late)
+	if r.Foreign > 0 {
+		line += fmt.Sprintf(", foreign %d", r.Foreign)
+	}
 	return strings.Join(append([]string{line}, r.Examples...), "\n")
 }
 

@@ -3,8 +3,10 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tidegate-cdc/tidegate/event"
@@ -61,14 +63,18 @@ func read(stored jetstream.Msg) (m Message, pending uint64, err error) {
 	if err != nil {
 		return m, 0, err
 	}
-	headers := stored.Headers()
-	m = Message{
-		Sequence: meta.Sequence.Stream, Subject: stored.Subject(),
-		ID: headers.Get(event.HeaderMsgID), Late: headers.Get(event.HeaderLate),
-	}
+	return Read(meta.Sequence.Stream, stored.Subject(), stored.Headers()), meta.NumPending, nil
+}
+
+// Read takes what is compared from a stored message.
+func Read(sequence uint64, subject string, headers nats.Header) Message {
+	m := Message{Sequence: sequence, Subject: subject, ID: headers.Get(event.HeaderMsgID), Late: headers.Get(event.HeaderLate)}
 	m.AggregateType = decoded(headers.Get(event.HeaderAggregateType))
 	m.AggregateID = decoded(headers.Get(event.HeaderAggregateID))
-	return m, meta.NumPending, nil
+	for name := range headers {
+		m.Marked = m.Marked || strings.HasPrefix(name, "Tidegate-")
+	}
+	return m
 }
 
 // decoded gives a header's value, or its text where that is no valid encoding: no row's aggregate then equals it.

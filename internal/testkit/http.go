@@ -96,14 +96,23 @@ func hasLabel(set, label string) bool {
 // PeakMemory is the most memory that the running process has had resident, in bytes. Linux only.
 func (p *Process) PeakMemory(t testing.TB) int64 {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	peak, err := PeakMemoryOf(p.PID())
 	if err != nil {
 		t.Fatal(err)
+	}
+	return peak
+}
+
+// PeakMemoryOf is the most memory that a running process has had resident, in bytes. Linux only.
+func PeakMemoryOf(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
 	}
 	_, rest, ok := strings.Cut(string(status), "VmHWM:")
 	var kib int64
 	if _, err := fmt.Sscan(rest, &kib); !ok || err != nil {
-		t.Fatalf("read the peak memory of %s: process %d has no VmHWM", p.name, p.PID())
+		return 0, fmt.Errorf("read the peak memory of process %d: it has no VmHWM", pid)
 	}
-	return kib << 10
+	return kib << 10, nil
 }

@@ -1,0 +1,6 @@
+package faults_test
+
+// natsFaults are those of clusters, proxies and disks.
+func natsFaults() []fault {
+	return nil
+}
