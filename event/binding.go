@@ -23,6 +23,7 @@ const (
 type Binding struct {
 	table      *Table
 	width      int        // columns of a row
+	columns    []Column   // the same, as bound
 	at         [parts]int // -1: not mapped
 	name       [parts]string
 	notNull    [parts]bool
@@ -32,6 +33,12 @@ type Binding struct {
 
 // Table is the table that was bound.
 func (b *Binding) Table() *Table { return b.table }
+
+// Columns are those that were bound: a row's values stand in their order. They are not to be changed.
+func (b *Binding) Columns() []Column { return b.columns }
+
+// IDColumn names the column of the outbox id.
+func (b *Binding) IDColumn() string { return b.name[partID] }
 
 // ContentType is the media type of the payload, by its column's type; empty for kind feature.
 func (b *Binding) ContentType() string {

@@ -53,5 +53,6 @@ type Event struct {
 	RoutingKey    []byte // kind feature
 	SchemaVersion []byte // kind feature
 
-	buf []byte
+	from *Binding
+	buf  []byte
 }

@@ -19,6 +19,7 @@ func (ev *Event) clear(b *Binding) {
 		XID:         ev.XID,
 		Late:        ev.Late,
 		ContentType: b.ContentType(),
+		from:        b,
 		buf:         ev.buf[:0],
 	}
 	if b.table.Kind == KindFeature {

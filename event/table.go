@@ -86,7 +86,7 @@ func (t *Table) Bind(rel *decoder.Relation) (*Binding, error) {
 
 // BindColumns finds the table's columns in the result of a query. An error is a *SchemaError.
 func (t *Table) BindColumns(cols []Column) (*Binding, error) {
-	b := &Binding{table: t, width: len(cols), collection: []byte(t.Collection)}
+	b := &Binding{table: t, width: len(cols), columns: cols, collection: []byte(t.Collection)}
 	for p := range b.at {
 		b.at[p] = -1
 	}

@@ -75,25 +75,25 @@ func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	}
 }
 
-const bothApplied = "outbox: applied, features: applied"
+const allApplied = "outbox: applied, features: applied, parked: applied"
 
 func TestSecondRunChangesNothing(t *testing.T) {
 	url := testkit.SharedPostgres(t).Database(t)
-	if got := states(t, url); got != "outbox: pending, features: pending" {
+	if got := states(t, url); got != "outbox: pending, features: pending, parked: pending" {
 		t.Errorf("before: %s", got)
 	}
 	if got := query[bool](t, connect(t, url), "SELECT to_regnamespace('tidegate') IS NULL"); !got {
 		t.Error("status made the schema")
 	}
 	first := up(t, url, migrations.Options{})
-	if names(first.Applied) != "outbox features" || len(first.Kept) != 0 {
+	if names(first.Applied) != "outbox features parked" || len(first.Kept) != 0 {
 		t.Errorf("first run: %+v", first)
 	}
 	second := up(t, url, migrations.Options{})
 	if len(second.Applied)+len(second.Waiting)+len(second.Kept) != 0 {
 		t.Errorf("second run: %+v", second)
 	}
-	if got := states(t, url); got != bothApplied {
+	if got := states(t, url); got != allApplied {
 		t.Errorf("after: %s", got)
 	}
 }
@@ -121,11 +121,11 @@ func TestRunsAtTheSameTimeApplyEachMigrationOnce(t *testing.T) {
 			applied = append(applied, names(r.Applied))
 		}
 	}
-	if !slices.Equal(applied, []string{"outbox features"}) {
+	if !slices.Equal(applied, []string{"outbox features parked"}) {
 		t.Errorf("applied: %q", applied)
 	}
-	if n := query[int](t, connect(t, url), "SELECT count(*) FROM tidegate.schema_version"); n != 3 {
-		t.Errorf("%d rows of versions, want 0, 1 and 2", n)
+	if n := query[int](t, connect(t, url), "SELECT count(*) FROM tidegate.schema_version"); n != 4 {
+		t.Errorf("%d rows of versions, want 0 to 3", n)
 	}
 }
 
@@ -144,18 +144,18 @@ func TestSpatialTablesWaitForPostGIS(t *testing.T) {
 	if _, err := migrations.Up(t.Context(), url, migrations.Options{RequirePostGIS: true}); !errors.Is(err, migrations.ErrNoPostGIS) {
 		t.Errorf("required: %v", err)
 	}
-	if got := states(t, url); got != "outbox: pending, features: needs postgis" {
+	if got := states(t, url); got != "outbox: pending, features: needs postgis, parked: pending" {
 		t.Errorf("after the refusal: %s", got)
 	}
 	r := up(t, url, migrations.Options{})
-	if names(r.Applied) != "outbox" || names(r.Waiting) != "features" {
+	if names(r.Applied) != "outbox parked" || names(r.Waiting) != "features" {
 		t.Errorf("without: %+v", r)
 	}
-	if got := states(t, url); got != "outbox: applied, features: needs postgis" {
+	if got := states(t, url); got != "outbox: applied, features: needs postgis, parked: applied" {
 		t.Errorf("without: %s", got)
 	}
 	r = up(t, url, migrations.Options{CreatePostGIS: true, RequirePostGIS: true})
-	if names(r.Applied) != "features" || states(t, url) != bothApplied {
+	if names(r.Applied) != "features" || states(t, url) != allApplied {
 		t.Errorf("with: %+v, %s", r, states(t, url))
 	}
 }
@@ -199,7 +199,7 @@ func TestScriptDoesWhatUpDoes(t *testing.T) {
 	for range 2 {
 		exec(t, connect(t, byScript), script)
 	}
-	if got := states(t, byScript); got != bothApplied {
+	if got := states(t, byScript); got != allApplied {
 		t.Errorf("status after the script: %s", got)
 	}
 	if r := up(t, byScript, migrations.Options{}); len(r.Applied) != 0 {
@@ -210,7 +210,7 @@ func TestScriptDoesWhatUpDoes(t *testing.T) {
 	}
 }
 
-func TestScriptWithoutPostGISKeepsTheGenericOutbox(t *testing.T) {
+func TestScriptWithoutPostGISKeepsAllElse(t *testing.T) {
 	url := testkit.SharedPostgres(t).PlainDatabase(t)
 	script, err := migrations.Script(false)
 	if err != nil {
@@ -219,7 +219,7 @@ func TestScriptWithoutPostGISKeepsTheGenericOutbox(t *testing.T) {
 	if _, err := connect(t, url).Exec(t.Context(), script); err == nil {
 		t.Error("the spatial step did not fail")
 	}
-	if got := states(t, url); got != "outbox: applied, features: needs postgis" {
+	if got := states(t, url); got != "outbox: applied, features: needs postgis, parked: applied" {
 		t.Errorf("status: %s", got)
 	}
 }
@@ -232,9 +232,9 @@ func describe(t *testing.T, conn *pgx.Conn) string {
 			SELECT format('%s.%s %s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity,
 			              pg_get_expr(d.adbin, d.adrelid)) AS line
 			  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-			 WHERE c.relname IN ('outbox', 'features', 'feature_outbox', 'schema_version') AND c.relkind = 'r'
-			UNION ALL SELECT indexdef FROM pg_indexes WHERE tablename IN ('outbox', 'features', 'feature_outbox', 'schema_version')
-			UNION ALL SELECT format('%s %s', relname, reloptions) FROM pg_class WHERE relname IN ('outbox', 'features', 'feature_outbox')
+			 WHERE c.relname IN ('outbox', 'features', 'feature_outbox', 'parked', 'schema_version') AND c.relkind = 'r'
+			UNION ALL SELECT indexdef FROM pg_indexes WHERE tablename IN ('outbox', 'features', 'feature_outbox', 'parked', 'schema_version')
+			UNION ALL SELECT format('%s %s', relname, reloptions) FROM pg_class WHERE relname IN ('outbox', 'features', 'feature_outbox', 'parked')
 		) lines`)
 }
 

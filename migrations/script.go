@@ -2,6 +2,7 @@ package migrations
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,7 @@ const createVersionTable = "CREATE TABLE IF NOT EXISTS " + versionTable + ` (
 func Script(createPostGIS bool) (string, error) {
 	var b strings.Builder
 	b.WriteString(scriptHead + createSchema + createVersionTable + note(0))
-	for _, m := range All() {
+	for _, m := range spatialLast(All()) {
 		text, err := files.ReadFile(m.path())
 		if err != nil {
 			return "", fmt.Errorf("read migration %s: %w", m.Name, err)
@@ -40,6 +41,20 @@ func Script(createPostGIS bool) (string, error) {
 		fmt.Fprintf(&b, "BEGIN;\n%s%sCOMMIT;\n", strings.TrimPrefix(string(text), "-- +goose Up\n"), note(m.Version))
 	}
 	return b.String(), nil
+}
+
+// spatialLast puts what needs PostGIS behind all else, which a client that stops at the first error then has done.
+func spatialLast(all []Migration) []Migration {
+	slices.SortStableFunc(all, func(a, b Migration) int {
+		switch {
+		case a.PostGIS == b.PostGIS:
+			return 0
+		case a.PostGIS:
+			return 1
+		}
+		return -1
+	})
+	return all
 }
 
 // note is the statement that a version was applied.

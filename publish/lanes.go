@@ -91,10 +91,15 @@ func (l *Lanes) Open(cp *Checkpoint, t *Tail) {
 	l.ledger.open(t, cp.Streams[t.Stream.Name], cp.W)
 }
 
-// Add takes a row over. Rows must come in the order in which a checkpoint is to cover them: that of their positions.
+// Add takes a row over. Rows must come in the order in which a checkpoint is to cover them: that of their positions. A
+// Late row may come at any time.
 func (l *Lanes) Add(r *Row, now time.Time) {
-	r.book = l.ledger.book(r.Stream)
-	r.ord = l.ledger.add(r)
+	l.SetAside(r)
+	l.queue(r, now)
+}
+
+// queue puts a row that the ledger knows at the end of its aggregate's lane.
+func (l *Lanes) queue(r *Row, now time.Time) {
 	l.waiting++
 	key := maphash.Bytes(l.seed, r.Aggregate)
 	la := l.lanes[key]
@@ -226,6 +231,11 @@ func (l *Lanes) advance(la *lane) {
 		l.ready.push(la)
 		return
 	}
+	l.drop(la)
+}
+
+// drop ends an empty lane.
+func (l *Lanes) drop(la *lane) {
 	delete(l.lanes, la.key)
 	la.next, l.spare = l.spare, la
 }

@@ -39,6 +39,7 @@ func anyHistory(t *rapid.T) {
 				m.acknowledge()
 			}
 		},
+		"keep":                func(t *rapid.T) { m.keep() },
 		"stream full or free": func(t *rapid.T) { m.full = !m.full },
 		"a moment":            func(t *rapid.T) { m.elapse(200 * time.Millisecond) },
 		"a while":             func(t *rapid.T) { m.elapse(8 * time.Second) },

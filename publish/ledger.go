@@ -39,7 +39,7 @@ type ledger struct {
 
 type entry struct {
 	row      *Row   // nil once it is done
-	floor    *floor // nil until it is sent
+	floor    *floor // nil until it is sent; a row that was set aside may never be
 	position event.Position
 }
 
@@ -93,7 +93,11 @@ func (g *ledger) book(s *Stream) *book {
 func (g *ledger) at(ord uint64) *entry { return &g.ring[ord&uint64(len(g.ring)-1)] }
 
 func (g *ledger) add(r *Row) uint64 {
-	g.push(entry{row: r, position: r.Position})
+	e := entry{row: r, position: r.Position}
+	if r.Late { // it was covered when it was set aside
+		e.position = event.Position{}
+	}
+	g.push(e)
 	return g.end - 1
 }
 
@@ -179,8 +183,10 @@ func (g *ledger) due() bool {
 
 func (g *ledger) cover(upto uint64) {
 	for upto = min(upto, g.finished); g.base < upto; g.base++ {
+		if e := g.at(g.base); e.floor != nil {
+			g.uncovered--
+		}
 		*g.at(g.base) = entry{}
-		g.uncovered--
 	}
 }
 

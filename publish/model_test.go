@@ -34,6 +34,10 @@ type model struct {
 	tail    *Tail
 	written Checkpoint
 
+	kept    map[string]bool   // poison rows that are durable elsewhere
+	aside   []*Row            // those that are not yet, of this session
+	waiting map[string][]*Row // behind them, by aggregate
+
 	sessions int
 }
 
@@ -41,7 +45,17 @@ type message struct {
 	id        string
 	aggregate string
 	position  event.Position
+	poison    poison
 }
+
+// poison says how a row comes to be set aside: it is known beforehand, or the stream refuses it for good.
+type poison int
+
+const (
+	sound poison = iota
+	knownPoison
+	refusedPoison
+)
 
 type sent struct {
 	message
@@ -55,7 +69,7 @@ const (
 )
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, now: time.Unix(1e9, 0), recent: map[string]time.Time{}}
+	m := &model{t: t, now: time.Unix(1e9, 0), recent: map[string]time.Time{}, kept: map[string]bool{}}
 	m.stream = &Stream{Name: "S", Subjects: []string{">"}, DuplicateWindow: modelWindow}
 	m.begin()
 	return m
@@ -79,6 +93,7 @@ func (m *model) begin() {
 		MaxUncovered: rapid.IntRange(2, 24).Draw(m.t, "max uncovered"),
 	})
 	m.down, m.answers, m.next = false, nil, 0
+	m.aside, m.waiting = nil, map[string][]*Row{}
 	from := m.written.Streams["S"]
 	m.checkMark(from)
 	m.tail = m.readTail(from.Seq)
@@ -108,6 +123,7 @@ func (m *model) commit() {
 		id:        fmt.Sprintf("src/t/%d", n),
 		aggregate: rapid.SampledFrom([]string{"hot", "hot", "hot", "b", "c", "d", "e", "f"}).Draw(m.t, "aggregate"),
 		position:  event.Position{Timeline: 1, Commit: 100, Index: uint32(n)},
+		poison:    rapid.SampledFrom([]poison{sound, sound, sound, sound, sound, sound, knownPoison, refusedPoison}).Draw(m.t, "poison"),
 	})
 }
 
@@ -133,7 +149,66 @@ func (m *model) handOver() {
 		m.lanes.Skip(m.stream, in.position)
 		return
 	}
-	m.lanes.Add(r, m.now)
+	switch {
+	case m.kept[in.id] || in.poison == knownPoison:
+		m.lanes.SetAside(r)
+		m.setAside(r, in.aggregate)
+	case m.waits(in.aggregate):
+		m.lanes.SetAside(r)
+		m.waiting[in.aggregate] = append(m.waiting[in.aggregate], r)
+	default:
+		m.lanes.Add(r, m.now)
+	}
+}
+
+func (m *model) setAside(r *Row, aggregate string) {
+	m.aside = append(m.aside, r)
+	if !m.waits(aggregate) {
+		m.waiting[aggregate] = []*Row{}
+	}
+}
+
+// waits reports whether later rows of an aggregate wait for a poison row to be kept.
+func (m *model) waits(aggregate string) bool { return m.waiting[aggregate] != nil }
+
+// refused takes a row that the stream will never have, and what is behind it, out of the lanes.
+func (m *model) refused(r *Row) {
+	in := m.rowOf(r)
+	rows := m.lanes.Withdraw(r)
+	m.setAside(r, in.aggregate)
+	m.waiting[in.aggregate] = append(rows[1:], m.waiting[in.aggregate]...) // these were handed over before
+}
+
+func (m *model) rowOf(r *Row) message {
+	for _, in := range m.rows {
+		if in.id == r.Msg.ID {
+			return in
+		}
+	}
+	m.t.Fatalf("%s is no row", r.Msg.ID)
+	return message{}
+}
+
+// keep makes the oldest poison row durable elsewhere and lets go what waits for it.
+func (m *model) keep() {
+	if len(m.aside) == 0 {
+		return
+	}
+	r := m.aside[0]
+	m.aside = m.aside[1:]
+	in := m.rowOf(r)
+	m.kept[in.id] = true
+	m.lanes.Kept(r)
+	for _, other := range m.aside {
+		if m.rowOf(other).aggregate == in.aggregate {
+			return
+		}
+	}
+	rows := m.waiting[in.aggregate]
+	delete(m.waiting, in.aggregate)
+	for _, behind := range rows {
+		m.lanes.Requeue(behind, m.now)
+	}
 }
 
 func (m *model) PublishMsg(msg *nats.Msg) error {
@@ -176,6 +251,9 @@ func (m *model) reach(w sent) {
 }
 
 func (m *model) answerTo(w sent) *nats.Msg {
+	if w.poison == refusedPoison {
+		return &nats.Msg{Data: []byte(`{"error":{"code":400,"err_code":10054,"description":"message size exceeds maximum allowed"}}`)}
+	}
 	if at, ok := m.recent[w.id]; ok && m.now.Sub(at) < modelWindow {
 		return ackMsg(m.seqOf(w.id), true)
 	}
@@ -218,6 +296,9 @@ func (m *model) acknowledge() {
 	row, err := m.lanes.Ack(a, m.now)
 	if dup := (*DuplicateError)(nil); errors.As(err, &dup) {
 		m.lanes.Confirm(dup.Row, dup.Seq, m.now)
+	} else if class, _ := Classify(err); err != nil && class == Poison {
+		m.refused(row)
+		return
 	} else if err != nil {
 		m.t.Fatalf("acknowledge: %v", err)
 	}
@@ -295,7 +376,7 @@ func (m *model) checkpoint() {
 	m.lanes.Covered(p.Upto, m.now)
 	for _, r := range m.rows {
 		seq := m.seqOf(r.id)
-		if r.position.Compare(m.written.W) <= 0 && seq == 0 {
+		if r.position.Compare(m.written.W) <= 0 && seq == 0 && !m.kept[r.id] {
 			m.t.Fatalf("checkpoint covers %s, which is not stored", r.id)
 		}
 		if r.position.Compare(m.written.W) > 0 && seq > 0 && seq <= p.Marks["S"].Seq {
@@ -326,15 +407,16 @@ func (m *model) check() {
 func (m *model) finish() {
 	m.full = false
 	for range 100 * (len(m.rows) + 10) {
-		if m.next == len(m.rows) && m.lanes.Idle() {
+		if m.next == len(m.rows) && m.lanes.Idle() && len(m.aside) == 0 {
 			m.checkpoint()
 			m.check()
-			if len(m.stored) != len(m.rows) {
-				m.t.Fatalf("%d of %d rows stored", len(m.stored), len(m.rows))
+			if len(m.stored)+len(m.kept) != len(m.rows) {
+				m.t.Fatalf("%d of %d rows stored, %d kept", len(m.stored), len(m.rows), len(m.kept))
 			}
 			return
 		}
 		m.handOver()
+		m.keep()
 		m.reconcile()
 		m.arrive()
 		m.acknowledge()

@@ -91,7 +91,7 @@ func (l *Lanes) admitted() *lane {
 	if first := l.ready.first(); first == nil || l.ledger.roomy() {
 		return first
 	}
-	if r := l.ledger.oldest(); r != nil && r.lane.ready && l.ledger.roomForOldest() {
+	if r := l.ledger.oldest(); r != nil && r.lane != nil && r.lane.ready && l.ledger.roomForOldest() {
 		return r.lane
 	}
 	return nil

@@ -15,6 +15,8 @@ type Row struct {
 	Aggregate []byte
 	// Position is zero for a row that was read from its table.
 	Position event.Position
+	// Late says that later rows of its aggregate may be stored already: it has its position from another time.
+	Late bool
 	// Size is what the row counts against MaxInFlightBytes.
 	Size int64
 

@@ -35,12 +35,12 @@ func newTail(s *Stream, source string, last uint64) *Tail {
 // Mark is the end of the stream when it was read.
 func (t *Tail) Mark() Mark { return Mark{Seq: t.Last, MsgID: t.lastID} }
 
-// Stored reports whether the tail shows that r is stored: see Has.
+// Stored reports whether the tail shows that r is stored: see Has. A Late row is known by its id alone.
 func (t *Tail) Stored(r *Row) (seq uint64, ok bool) {
 	if seq, ok = t.seqs[r.Msg.ID]; ok {
 		return seq, true
 	}
-	return 0, t.passed(r.Aggregate, r.Position)
+	return 0, !r.Late && t.passed(r.Aggregate, r.Position)
 }
 
 // Has reports whether the tail shows that a row is stored: its id was read, at seq; or a position of its aggregate was

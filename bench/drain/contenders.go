@@ -44,6 +44,7 @@ postgres: {url: %q}
 slot: {name: %q, publication: %q, create: false, snapshot: skip}
 streams: [{name: %q}]
 outboxes: [{table: public.outbox, stream: %[5]q, subject: "outbox.{aggregate_type}.{aggregate_id}"}]
+park: {store: off}
 nats: {url: %[6]q}
 publish: {max_in_flight: %[7]d}
 http: {listen: "127.0.0.1:%[8]d"}

@@ -27,6 +27,7 @@ type Health struct {
 	role     Role
 	holder   string
 	problems map[string]Problem
+	degraded map[string]Problem
 	beat     time.Time
 	turning  bool // the pipeline's loop owes a beat
 }
@@ -44,11 +45,13 @@ type Readiness struct {
 	Role     Role      `json:"role"`
 	Holder   string    `json:"holder,omitempty"`
 	Problems []Problem `json:"problems"`
+	// Degraded is what somebody should look at although rows flow.
+	Degraded []Problem `json:"degraded,omitempty"`
 }
 
 // NewHealth makes a Health in which a problem makes the bridge unready once it is older than grace.
 func NewHealth(grace time.Duration) *Health {
-	return &Health{grace: grace, now: time.Now, role: RoleStarting, problems: map[string]Problem{}}
+	return &Health{grace: grace, now: time.Now, role: RoleStarting, problems: map[string]Problem{}, degraded: map[string]Problem{}}
 }
 
 // SetRole says what the instance does now, and for a standby who holds the slot.
@@ -62,12 +65,36 @@ func (h *Health) SetRole(r Role, holder string) {
 func (h *Health) Report(what, why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p, known := h.problems[what]
+	h.note(h.problems, what, why)
+}
+
+// Degrade records, with an empty why ends, something that somebody should look at although rows flow: it never makes
+// the bridge unready.
+func (h *Health) Degrade(what, why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if why == "" {
+		delete(h.degraded, what)
+		return
+	}
+	h.note(h.degraded, what, why)
+}
+
+func (h *Health) note(in map[string]Problem, what, why string) {
+	p, known := in[what]
 	if !known {
 		p = Problem{What: what, Since: h.now()}
 	}
 	p.Why = why
-	h.problems[what] = p
+	in[what] = p
+}
+
+// Reported tells whether a problem is on record.
+func (h *Health) Reported(what string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, known := h.problems[what]
+	return known
 }
 
 // Clear ends a problem.
@@ -113,6 +140,9 @@ func (h *Health) Readiness() Readiness {
 		if h.now().Sub(p.Since) >= h.grace {
 			r.Ready = false
 		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(h.degraded)) {
+		r.Degraded = append(r.Degraded, h.degraded[what])
 	}
 	return r
 }

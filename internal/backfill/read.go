@@ -44,17 +44,23 @@ func Snapshot(ctx context.Context, conn *pgx.Conn, snapshot string) (pgx.Tx, err
 	}
 	// The name comes from the server and is quoted as a literal: SET takes no parameters.
 	literal := "'" + strings.ReplaceAll(snapshot, "'", "''") + "'"
-	for _, statement := range []string{
-		"SET TRANSACTION SNAPSHOT " + literal,
-		"SET LOCAL row_security = off",
-		"SET LOCAL TimeZone = 'UTC'", "SET LOCAL DateStyle = 'ISO'", "SET LOCAL bytea_output = 'hex'", "SET LOCAL extra_float_digits = 3",
-		"SET LOCAL statement_timeout = 0",
-	} {
-		if _, err := tx.Exec(ctx, statement); err != nil {
-			return nil, errors.Join(fmt.Errorf("prepare reading the snapshot: %w", err), tx.Rollback(ctx))
-		}
+	if err := prepare(ctx, tx, "SET TRANSACTION SNAPSHOT "+literal, "SET LOCAL statement_timeout = 0"); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare reading the snapshot: %w", err), tx.Rollback(ctx))
 	}
 	return tx, nil
+}
+
+// prepare lets a transaction read every row, in the form that the replication stream would carry.
+func prepare(ctx context.Context, tx pgx.Tx, first ...string) error {
+	for _, statement := range append(first,
+		"SET LOCAL row_security = off",
+		"SET LOCAL TimeZone = 'UTC'", "SET LOCAL DateStyle = 'ISO'", "SET LOCAL bytea_output = 'hex'", "SET LOCAL extra_float_digits = 3",
+	) {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Read gives every row of the table to each, in its order, as text values. The tuple is valid during the call only.
@@ -81,7 +87,9 @@ func Read(ctx context.Context, tx pgx.Tx, t Table, each func(*event.Binding, dec
 	if err != nil {
 		return err
 	}
-	if err := readRows(ctx, tx, selection(name, columns, order), binding, each); err != nil {
+	// Without the table's name ORDER BY would mean the column of the result, which is text: 10 before 9.
+	sql := selection(name, columns) + " ORDER BY t." + pgx.Identifier{order}.Sanitize()
+	if err := readRows(ctx, tx, sql, binding, each); err != nil {
 		return fmt.Errorf("read table %s: %w", t.Name, err)
 	}
 	return nil
@@ -95,19 +103,24 @@ func readRows(ctx context.Context, tx pgx.Tx, sql string, b *event.Binding, each
 	defer rows.Close()
 	var tuple decoder.Tuple
 	for rows.Next() {
-		tuple = tuple[:0]
-		for _, v := range rows.RawValues() {
-			value := decoder.Value{Kind: decoder.ValueText, Data: v}
-			if v == nil {
-				value.Kind = decoder.ValueNull
-			}
-			tuple = append(tuple, value)
-		}
+		tuple = tupleOf(tuple[:0], rows.RawValues())
 		if err := each(b, tuple); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// tupleOf appends a result's row to tuple; nothing is copied.
+func tupleOf(tuple decoder.Tuple, raw [][]byte) decoder.Tuple {
+	for _, v := range raw {
+		value := decoder.Value{Kind: decoder.ValueText, Data: v}
+		if v == nil {
+			value.Kind = decoder.ValueNull
+		}
+		tuple = append(tuple, value)
+	}
+	return tuple
 }
 
 // describe gives the names and types of a table's columns, without reading a row.
@@ -153,8 +166,8 @@ func (t Table) order(columns []event.Column) (string, error) {
 	return "", &OrderError{t.Name}
 }
 
-// selection selects every column as the text that the replication stream would carry.
-func selection(name string, columns []event.Column, order string) string {
+// selection selects every column of a table, which it calls t, as the text that the replication stream would carry.
+func selection(name string, columns []event.Column) string {
 	var b strings.Builder
 	b.WriteString("SELECT ")
 	for i, c := range columns {
@@ -166,8 +179,6 @@ func selection(name string, columns []event.Column, order string) string {
 	}
 	b.WriteString(" FROM ")
 	b.WriteString(name)
-	// Without the table's name ORDER BY would mean the column of the result, which is text: 10 before 9.
-	b.WriteString(" AS t ORDER BY t.")
-	b.WriteString(pgx.Identifier{order}.Sanitize())
+	b.WriteString(" AS t")
 	return b.String()
 }

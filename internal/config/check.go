@@ -102,6 +102,9 @@ func (l *loader) checkPublish(c *Config) {
 		l.problem("publish.max_row", "is more than publish.max_in_flight_bytes ("+formatSize(p.MaxInFlightBytes)+")",
 			"raise publish.max_in_flight_bytes, or lower publish.max_row")
 	}
+	if c.Park.MaxRows < 1 {
+		l.problem("park.max_rows", "is less than 1", "write at least 1, or park.store: off to park none; the default is 10000")
+	}
 }
 
 // checkRetention keeps rows at least as long as the stream keeps their messages: rows that are gone from both cannot

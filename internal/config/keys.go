@@ -181,14 +181,16 @@ func publishKeys() []Key {
 		{Path: "publish.ack_timeout", Default: "5s", Doc: "How long an acknowledgement is awaited before the outcome counts as unknown and is looked up."},
 		{Path: "publish.max_row", Default: "16MiB", Doc: "The largest row; at most `publish.max_in_flight_bytes`."},
 		{
-			Path: "park.store", Default: "off", Values: []string{"off"}, Later: []string{"postgres"},
-			Doc: "Where rows that cannot be published are put aside: `off` stops at the first, naming it.",
+			Path: "park.store", Default: "postgres", Values: []string{"postgres", "off"},
+			Doc: "Where rows that cannot be published are put aside: `postgres`, in the table `tidegate.parked` of the source database, which " +
+				"`tidegate migrate up` makes; `off` stops at the first, naming it.",
 		},
 		{
-			Path: "park.order", Default: "hold", Values: []string{"hold"}, Later: []string{"skip"},
-			Doc: "What later events of an aggregate do behind a parked row.",
+			Path: "park.order", Default: "hold", Values: []string{"hold", "skip"},
+			Doc: "What later events of an aggregate do behind a parked row: `hold` puts them aside too until it is published or given up, " +
+				"`skip` publishes them.",
 		},
-		{Path: "park.max_rows", Default: "10000", Later: []string{anyOther}, Doc: "Parked rows, at most."},
+		{Path: "park.max_rows", Default: "10000", Doc: "Parked and held rows, at most: beyond them the bridge stops advancing. At least 1."},
 		{
 			Path: "retention.keep", Default: "0", Later: []string{anyOther},
 			Doc: "How long published rows stay in the table; at least the stream's `max_age` plus 24h. 0: they are never deleted.",

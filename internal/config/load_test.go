@@ -68,7 +68,7 @@ func TestDefaultsAloneAreAConfiguration(t *testing.T) {
 	if cfg.Publish != publish {
 		t.Errorf("publish: %+v", cfg.Publish)
 	}
-	if cfg.Monitor.Warn.Used != 0.5 || cfg.Monitor.Critical.Inactive != 5*time.Minute || cfg.Park.Store != "off" {
+	if cfg.Monitor.Warn.Used != 0.5 || cfg.Monitor.Critical.Inactive != 5*time.Minute || cfg.Park != (config.Park{Store: "postgres", Order: "hold", MaxRows: 10000}) {
 		t.Errorf("monitor and park: %+v %+v", cfg.Monitor, cfg.Park)
 	}
 	if got := origins.Of("slot.name"); got != "default" {

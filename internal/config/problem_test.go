@@ -40,7 +40,6 @@ func TestProblemsNameKeyValueOriginAndMend(t *testing.T) {
 		{"choice with nothing", "slot: {snapshot: all}", nil, []string{`slot.snapshot = all (tidegate.yaml:1): is not allowed -> write "", publish or skip`}},
 
 		{"later: polling", "source: {kind: poll}", nil, []string{"source.kind = poll (tidegate.yaml:1): is not in this version -> remove it, or write wal"}},
-		{"later: parking", "park: {store: postgres, max_rows: 5}", nil, []string{"park.store = postgres (tidegate.yaml:1): is not in this version -> remove it, or write off", "park.max_rows = 5 (tidegate.yaml:1): is not in this version -> remove it, or write 10000"}},
 		{"later: wal geometry", "outboxes: [{table: public.f, kind: feature, geometry: wal, feature: {table: public.features}}]", nil, []string{"outboxes[0].geometry = wal (tidegate.yaml:1): is not in this version -> remove it, or write lookup"}},
 		{"later: fast-ingest", "publish: {mode: fast-ingest}", nil, []string{"publish.mode = fast-ingest (tidegate.yaml:1): is not in this version -> remove it, or write lanes"}},
 		{"later: replay", "slot: {on_lost: replay}", nil, []string{"slot.on_lost = replay (tidegate.yaml:1): is not in this version -> remove it, or write stop"}},
@@ -86,6 +85,10 @@ func TestProblemsNameKeyValueOriginAndMend(t *testing.T) {
 		{"source name", "source: {name: a/b}", nil, []string{"source.name = a/b (tidegate.yaml:1): is not a name of letters, digits, _ and -, at most 64"}},
 		{"database that is no source name", "postgres: {url: 'postgres://u@h/my%20app'}", nil, []string{"source.name = my app (default, the database's name): is not a name of letters"}},
 		{"monitor interval", "monitor: {interval: 0s}", nil, []string{"monitor.interval = 0s (tidegate.yaml:1): is shorter than 1s"}},
+		{"parked rows", "park: {max_rows: 0, order: keep}", nil, []string{
+			"park.order = keep (tidegate.yaml:1): is not allowed -> write hold or skip",
+			"park.max_rows = 0 (tidegate.yaml:1): is less than 1 -> write at least 1, or park.store: off to park none",
+		}},
 		{"heartbeat", "slot: {heartbeat_interval: 10s}", nil, []string{"slot.heartbeat_interval = 10s (tidegate.yaml:1): is not in this version"}},
 		{"two ways to log in", "nats: {user: u, password: p, token: t}", nil, []string{"nats.user = u (tidegate.yaml:1): is given together with nats.token: several ways to log in -> keep one of nats.user, nats.token"}},
 		{"login in the address too", "nats: {url: 'nats://a:b@h', token: t}", nil, []string{"nats.token = ***** (tidegate.yaml:1): is given together with nats.url: several ways to log in"}},

@@ -65,7 +65,7 @@ func failure(err error) error {
 	if errors.As(err, &coded) {
 		return err
 	}
-	for _, judge := range []func(error) (int, string, bool){judgeRow, judgeSlot, judgeNATS} {
+	for _, judge := range []func(error) (int, string, bool){judgeRow, judgeSlot, judgeNATS, judgeParking} {
 		if code, hint, ours := judge(err); ours {
 			if code == transient {
 				return nil

@@ -38,13 +38,16 @@ func (s *session) settle(why error) {
 		case <-ticker.C:
 		}
 		if err == nil {
-			err = s.lanes.Tick(now)
+			if err = s.lanes.Tick(now); err != nil {
+				err = s.notSent(err, now)
+			}
 		}
 		if err != nil {
 			s.log.Warn("cannot settle what is in flight", "error", err)
 			return
 		}
 		s.advance()
+		s.startKeeping(now)
 		s.startCheckpoint(now)
 	}
 }

@@ -35,7 +35,7 @@ func (s *session) copySnapshot(ctx context.Context) error {
 			if count++; count%100_000 == 0 {
 				s.log.Info("publishing rows older than the slot", "rows", count, "table", o.table.Name)
 			}
-			return s.copyRow(ctx, o, b, row)
+			return s.copyRow(ctx, o, b, row, count)
 		})
 		if err != nil {
 			return err
@@ -46,13 +46,16 @@ func (s *session) copySnapshot(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) copyRow(ctx context.Context, o *outbox, b *event.Binding, values decoder.Tuple) error {
+// beforeAll, taken off a row's number in the copy, puts it before every row of the stream where it has to wait.
+const beforeAll = 1 << 62
+
+func (s *session) copyRow(ctx context.Context, o *outbox, b *event.Binding, values decoder.Tuple, number int64) error {
 	if err := s.budget.wait(ctx); err != nil {
 		return err
 	}
 	r := s.bridge.pool.get()
-	r.outbox = o
-	r.poison = b.Fill(&r.event, values)
+	r.outbox, r.ord = o, number-beforeAll
+	r.fill(b, values)
 	r.event.Position, r.event.CommittedAt, r.event.XID, r.event.Late = event.Position{}, time.Time{}, 0, lateInitial
 	r.pub.Size = r.memory()
 	s.budget.take(r.pub.Size)
@@ -62,5 +65,5 @@ func (s *session) copyRow(ctx context.Context, o *outbox, b *event.Binding, valu
 
 // copied reports whether everything older than the slot is stored.
 func (s *session) copied() bool {
-	return s.snapshot == nil || s.tracker.confirmable >= s.snapshot.ConsistentPoint
+	return s.snapshot == nil || s.tracker.finished >= s.snapshot.ConsistentPoint
 }

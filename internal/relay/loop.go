@@ -46,14 +46,30 @@ func (s *session) loop(ctx context.Context) error {
 // turn does what may have become possible or due.
 func (s *session) turn(now time.Time) error {
 	if err := s.lanes.Tick(now); err != nil {
-		return unsent(err)
+		if err := s.notSent(err, now); err != nil {
+			return err
+		}
 	}
 	s.advance()
 	s.pace()
 	s.confirmCovered()
 	s.startCheckpoint(now)
 	s.startReconcile(now)
+	s.startKeeping(now)
+	s.startReleasing(now)
 	return s.poisoned()
+}
+
+// notSent deals with a message that the client would not send.
+func (s *session) notSent(err error, now time.Time) error {
+	judged := unsent(err)
+	var poison *poisonError
+	if s.keeper == nil || !errors.As(judged, &poison) {
+		return judged
+	}
+	poison.row.poison = poison.err
+	s.putAside(poison.row, now)
+	return nil
 }
 
 // unsent judges a message that the client would not send: what no server takes is the row's fault.
@@ -85,7 +101,7 @@ func (s *session) takeAcks(m *nats.Msg, now time.Time) error {
 	for more := ackBatch; ; more-- {
 		row, err := s.lanes.Ack(m, now)
 		if err != nil {
-			if err := s.refused(row, fromNATS(err)); err != nil {
+			if err := s.refused(row, fromNATS(err), now); err != nil {
 				return err
 			}
 		} else if row != nil {
@@ -109,18 +125,21 @@ func (s *session) stored(r *publish.Row, now time.Time) {
 	m := s.bridge.metrics
 	m.publish.Observe(now.Sub(r.Sent).Seconds())
 	own := rowOf(r)
-	if !own.event.CommittedAt.IsZero() {
+	if !own.event.CommittedAt.IsZero() && own.parked == nil {
 		m.commitToAck.Observe(max(0, now.Sub(own.event.CommittedAt).Seconds()))
 	}
 	m.eventType(own.event.EventType).Inc()
 	if r.Duplicate {
 		m.duplicates.Inc()
 	}
+	if own.parked != nil {
+		s.released(own, now)
+	}
 }
 
 // refused deals with an answer that is no storing: a duplicate of something this session did not send is looked at, a
 // row that the stream can never take is poison, and the rest ends the session.
-func (s *session) refused(r *publish.Row, err error) error {
+func (s *session) refused(r *publish.Row, err error, now time.Time) error {
 	var duplicate *publish.DuplicateError
 	if errors.As(err, &duplicate) {
 		s.verifyDuplicate(duplicate)
@@ -134,6 +153,10 @@ func (s *session) refused(r *publish.Row, err error) error {
 	}
 	own := rowOf(r)
 	own.poison = err
+	if s.keeper != nil {
+		s.putAside(own, now)
+		return nil
+	}
 	if s.poison == nil {
 		s.poison = own
 		s.log.Error("a row was refused; finishing what is before it", "error", err)
@@ -182,12 +205,16 @@ func (s *session) admit(now time.Time) {
 			return
 		case it.row == nil:
 			s.tracker.addMark(it.mark, it.end)
-		case it.row.poison != nil:
-			s.poison = it.row
-			s.log.Error("a row cannot be published; finishing what is before it", "error", it.row.poison)
+		case it.row.parked != nil:
+			s.readmit(it.row, now)
 		case it.row.pub.Done:
 			s.lanes.Skip(it.row.pub.Stream, it.row.pub.Position)
 			s.tracker.addRow(&it.row.pub, it.row.event.CommittedAt)
+		case s.setsAside(it.row):
+			s.setAside(it.row, now)
+		case it.row.poison != nil:
+			s.poison = it.row
+			s.log.Error("a row cannot be published; finishing what is before it", "error", it.row.poison)
 		default:
 			s.tracker.addRow(&it.row.pub, it.row.event.CommittedAt)
 			s.lanes.Add(&it.row.pub, now)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/tidegate-cdc/tidegate/internal/parking"
 )
 
 // maxEventTypes bounds the label event_type: an application that puts ids there must not fill the metrics' store.
@@ -39,6 +41,9 @@ type Metrics struct {
 	reconnects  *prometheus.CounterVec
 	statuses    *follower
 
+	parkedRows   prometheus.Gauge
+	parkedOldest atomic.Int64 // when the oldest was parked, in Unix nanoseconds; 0: none is
+
 	slotRetained    prometheus.Gauge
 	slotUnconfirmed prometheus.Gauge
 	slotSafe        prometheus.Gauge
@@ -68,6 +73,8 @@ func NewMetrics(slot string) *Metrics {
 	f.gaugeFunc("tidegate_checkpoint_age_seconds", "Since the checkpoint was last written; 0 before the first.", m.checkpointAge)
 	m.lookup = f.histogram("tidegate_lookup_seconds", "One batch of geometry look-ups.")
 	m.lookupRows = f.counterVec("tidegate_lookup_rows_total", "Looked-up rows, by geometry status.", "status")
+	m.parkedRows = f.gauge("tidegate_parked_rows", "Rows that are parked, or wait behind one that is.")
+	f.gaugeFunc("tidegate_parked_oldest_age_seconds", "Since the oldest of these was parked; 0 when there is none.", m.parkedAge)
 	m.reconnects = f.counterVec("tidegate_reconnects_total", "Lost connections, by side (postgres, nats) and reason.", "side", "reason")
 	m.statuses = f.follower("tidegate_status_updates_total", "Standby status updates sent to PostgreSQL.")
 
@@ -136,12 +143,25 @@ func (f *follower) set(n uint64) {
 	f.last = n
 }
 
-func (m *Metrics) checkpointAge() float64 {
-	at := m.checkpoint.Load()
-	if at == 0 {
+func (m *Metrics) checkpointAge() float64 { return since(&m.checkpoint) }
+
+func (m *Metrics) parkedAge() float64 { return since(&m.parkedOldest) }
+
+// since gives the seconds since a time in Unix nanoseconds, 0 when there is none.
+func since(at *atomic.Int64) float64 {
+	if at.Load() == 0 {
 		return 0
 	}
-	return time.Since(time.Unix(0, at)).Seconds()
+	return time.Since(time.Unix(0, at.Load())).Seconds()
+}
+
+// parked shows what is parked.
+func (m *Metrics) parked(s parking.Stats) {
+	m.parkedRows.Set(float64(s.Rows))
+	m.parkedOldest.Store(0)
+	if !s.Oldest.IsZero() {
+		m.parkedOldest.Store(s.Oldest.UnixNano())
+	}
 }
 
 // factory registers measures as it makes them.

@@ -20,6 +20,16 @@ type row struct {
 	outbox *outbox
 	// poison says why the row cannot be published.
 	poison error
+	whole  *whole     // of a row that could not be read as configured
+	ord    int64      // its place before all rows of the stream, when it was read from its table
+	parked *parkedRow // it comes from the store
+}
+
+// fill reads the row's values. One that is poison keeps all of them: what makes it readable may be another mapping.
+func (r *row) fill(b *event.Binding, values decoder.Tuple) {
+	if r.poison = b.Fill(&r.event, values); r.poison != nil {
+		r.whole = wholeOf(b.Columns(), values)
+	}
 }
 
 // geo is what a row needs beside when its geometry is looked up.
@@ -93,7 +103,7 @@ func (p *rowPool) put(r *row) {
 		return
 	}
 	r.pub.Reset()
-	r.outbox, r.poison = nil, nil
+	r.outbox, r.poison, r.whole, r.ord, r.parked = nil, nil, nil, 0, nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if held := p.held + r.memory(); len(p.free) < maxFree && held <= maxFreeBytes {
@@ -111,6 +121,9 @@ func (r *row) memory() int64 {
 	held := r.event.Size() + cap(m.Body) + cap(m.Headers)*int(unsafe.Sizeof(event.Header{})) + cap(r.pub.Aggregate)
 	if r.geo != nil {
 		held += cap(r.geo.feature.JSON) + int(unsafe.Sizeof(geo{}))
+	}
+	if r.whole != nil {
+		held += r.whole.size()
 	}
 	for i := range m.Headers { // the values and the subject are one string
 		held += len(m.Headers[i].Value)

@@ -43,6 +43,7 @@ type session struct {
 
 	checkpointing
 	reconciling
+	aside
 	drops     uint64    // disconnections of NATS that were dealt with
 	rechecked time.Time // when the streams were last asked whether they still fit
 	results   chan result
@@ -117,6 +118,7 @@ func (s *session) run(ctx context.Context) error {
 	defer func() {
 		halt()
 		parts.Wait()
+		s.keeper.close()
 	}()
 
 	shutdown := make(chan struct{}, 1)
@@ -188,6 +190,9 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.bridge.prepareLookup(); err != nil {
 		return errors.Join(err, s.acks.Close())
 	}
+	if err := s.openParking(ctx); err != nil {
+		return errors.Join(err, s.acks.Close())
+	}
 	s.stage.lookup = s.bridge.lookup
 	s.source.done = s.saved.W
 	return nil
@@ -221,9 +226,10 @@ func (s *session) quiet() {
 	m.active.Set(0)
 	m.inFlight.Set(0)
 	m.inFlightB.Set(0)
-	for _, what := range []string{problemNATS, problemPublish, problemLookup, problemCheckpoint} {
+	for _, what := range []string{problemNATS, problemPublish, problemLookup, problemCheckpoint, problemParking} {
 		h.Clear(what)
 	}
+	h.Degrade(problemParked, "")
 }
 
 // The problems that a session reports.
@@ -232,6 +238,8 @@ const (
 	problemPublish    = "publish"
 	problemLookup     = "lookup"
 	problemCheckpoint = "checkpoint"
+	problemParking    = "parking" // rows cannot be set aside
+	problemParked     = "parked"  // rows were set aside: no problem of the bridge's
 )
 
 // openGate lets rows of the stream come.

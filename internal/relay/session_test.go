@@ -24,7 +24,7 @@ func TestRowThatTheBrokerRefusesEndsTheSessionOnceEverythingBeforeItIsStored(t *
 	}
 	advance := func() { s.tracker.advance(func(*publish.Row) {}) }
 	tooLarge := fromNATS(&publish.AckError{Code: 400, ErrCode: 10054, Description: "message size exceeds maximum allowed"})
-	if err := s.refused(&refused.pub, tooLarge); err != nil {
+	if err := s.refused(&refused.pub, tooLarge, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	behind.pub.Done = true
@@ -48,7 +48,7 @@ func TestRefusalThatIsNotTheRowsFaultEndsTheSessionAtOnce(t *testing.T) {
 	s := &session{log: discard, bridge: &Bridge{}}
 	r := newRow()
 	r.pub.Msg.Subject = "outbox.order.o"
-	err := failure(s.refused(&r.pub, fromNATS(&publish.AckError{Code: 400, ErrCode: 10109, Description: "stream is sealed"})))
+	err := failure(s.refused(&r.pub, fromNATS(&publish.AckError{Code: 400, ErrCode: 10109, Description: "stream is sealed"}), time.Now()))
 	if exit.Code(err) != exit.NATS {
 		t.Fatalf("got %v", err)
 	}

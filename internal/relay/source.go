@@ -67,11 +67,27 @@ func (s *source) Handle(m *decoder.Message, _ decoder.LSN) error {
 func (s *source) Oversize(e *slot.TooLargeError) error {
 	at := s.at
 	s.at.Index++
-	if at.Compare(s.done) <= 0 || e.Relation != nil && s.bind(e.Relation).outbox == nil {
+	if at.Compare(s.done) <= 0 {
 		return nil
 	}
 	r := s.pool.get()
+	if e.Relation != nil {
+		b := s.bind(e.Relation)
+		if b.outbox == nil {
+			s.pool.put(r)
+			return nil
+		}
+		r.outbox = b.outbox
+		if b.drift == nil { // what is there of the row names it
+			all := make(decoder.Tuple, len(e.Relation.Columns))
+			for i := copy(all, e.Prefix); i < len(all); i++ {
+				all[i].Kind = decoder.ValueNull
+			}
+			_ = b.binding.Fill(&r.event, all)
+		}
+	}
 	r.pub.Position = at
+	r.event.Position, r.event.CommittedAt, r.event.XID, r.event.Late = at, s.begin.CommitTime, s.begin.XID, ""
 	r.poison = e
 	s.hold(r)
 	return nil
@@ -107,7 +123,7 @@ func (s *source) insert(m *decoder.Message) {
 	r.outbox = b.outbox
 	r.pub.Position = at
 	if r.poison = b.drift; r.poison == nil {
-		r.poison = b.binding.Fill(&r.event, m.New)
+		r.fill(b.binding, m.New)
 	}
 	r.event.Position, r.event.CommittedAt, r.event.XID, r.event.Late = at, s.begin.CommitTime, s.begin.XID, ""
 	s.hold(r)

@@ -73,8 +73,11 @@ func (g *stage) chunkSize(items []item) int {
 func (g *stage) prepare(ctx context.Context, items []item) error {
 	g.batch = g.batch[:0]
 	for _, it := range items {
-		if r := it.row; r != nil && r.poison == nil && !g.stored(r) && r.outbox.features != nil {
-			g.want(r)
+		if r := it.row; r != nil && r.outbox != nil {
+			g.identify(r)
+			if r.poison == nil && !g.stored(r) && r.outbox.features != nil {
+				g.want(r)
+			}
 		}
 	}
 	if len(g.batch) > 0 {
@@ -92,12 +95,18 @@ func (g *stage) prepare(ctx context.Context, items []item) error {
 	return nil
 }
 
+// identify says where the row goes and which rows it must not overtake: none, where its aggregate is not known.
+func (g *stage) identify(r *row) {
+	r.pub.Stream, r.pub.Aggregate = r.outbox.stream, r.pub.Aggregate[:0]
+	if hasAggregate(r) {
+		r.pub.Aggregate = event.AggregateKey(r.pub.Aggregate, r.outbox.table.Name, r.event.AggregateType, r.event.AggregateID)
+	}
+}
+
 // stored marks a row that came again from the slot and is in the stream's tail.
 func (g *stage) stored(r *row) bool {
-	r.pub.Stream = r.outbox.stream
-	r.pub.Aggregate = event.AggregateKey(r.pub.Aggregate[:0], r.event.Table.Name, r.event.AggregateType, r.event.AggregateID)
 	tail := g.tails[r.pub.Stream]
-	if tail == nil || tail.Count == 0 {
+	if tail == nil || tail.Count == 0 || r.parked != nil {
 		return false
 	}
 	g.key = event.AppendMsgID(g.key[:0], g.source, r.event.Table.Name, r.event.ID)

@@ -11,6 +11,7 @@ import (
 // come in any order. What it says is about the contiguous finished prefix only:
 //
 //   - confirmable: every transaction whose commit ends at or before this LSN is stored;
+//     Where rows were set aside, it is also beyond the commits that keep these;
 //   - ended: the last of these that is a transaction's own end, and not the end of an idle server's WAL.
 //
 // How far rows are stored inside a transaction is counted by publish.Lanes. It belongs to one goroutine.
@@ -18,6 +19,10 @@ type tracker struct {
 	entries []entry // a queue: live ones from head on
 	head    int
 	rows    int
+
+	// floor is what an LSN must reach to be confirmable, whatever is finished.
+	floor    decoder.LSN
+	finished decoder.LSN // as confirmable would be without a floor
 
 	confirmable decoder.LSN
 	ended       decoder.LSN
@@ -62,8 +67,7 @@ func (t *tracker) advance(free func(*publish.Row)) {
 	for t.head < len(t.entries) {
 		e := &t.entries[t.head]
 		if e.row == nil {
-			t.confirmable = max(t.confirmable, e.mark)
-			t.ended = max(t.ended, e.end)
+			t.finish(e)
 		} else {
 			if !e.row.Done {
 				break
@@ -79,6 +83,18 @@ func (t *tracker) advance(free func(*publish.Row)) {
 	}
 	t.compact()
 }
+
+func (t *tracker) finish(e *entry) {
+	t.finished = max(t.finished, e.mark)
+	if e.mark >= t.floor {
+		t.confirmable = max(t.confirmable, e.mark)
+		t.ended = max(t.ended, e.end)
+	}
+}
+
+// barrier lets nothing below lsn become confirmable from now on: a row was made durable at the source itself, by a commit
+// that ends there at the latest, and the slot must not forget the row before that commit is behind it.
+func (t *tracker) barrier(lsn decoder.LSN) { t.floor = max(t.floor, lsn) }
 
 // compact gives the room in front of head back when it is the larger part, so that the queue's memory follows its
 // length and each entry is moved at most once on average.

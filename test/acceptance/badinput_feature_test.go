@@ -27,6 +27,7 @@ outboxes:
     stream: GEO
     subject: "geo.{collection}.{feature_id}.{event_type}.{h3}"
     feature: {table: public.features}
+park: {store: off}
 nats: {url: "{{.NATS}}"}
 `
 

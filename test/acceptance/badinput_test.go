@@ -21,6 +21,7 @@ postgres: {url: "{{.PG}}"}
 slot: {name: {{.Slot}}, publication: {{.Slot}}}
 streams: [{name: OUTBOX, duplicate_window: 2s}]
 outboxes: [{table: public.outbox, kind: event, stream: OUTBOX}]
+park: {store: off}
 nats: {url: "{{.NATS}}"}
 `
 

@@ -32,6 +32,7 @@ source: {name: app}
 postgres: {url: "{{.PG}}"}
 streams: [{name: OUTBOX, duplicate_window: 2s}]
 outboxes: [{table: public.outbox, kind: event, stream: OUTBOX}]
+park: {store: off}
 nats: {url: "{{.NATS}}"}
 `
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidegate-cdc/tidegate/internal/oracle"
 	"github.com/tidegate-cdc/tidegate/internal/testkit"
+	"github.com/tidegate-cdc/tidegate/migrations"
 )
 
 const (
@@ -38,12 +39,6 @@ streams: [{name: OUTBOX, duplicate_window: 2s}]
 outboxes: [{table: public.outbox, kind: event, stream: OUTBOX}]
 nats: {url: "{{.NATS}}"}
 `
-
-const outboxTable = `CREATE TABLE outbox (
-	id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-	seq bigint GENERATED ALWAYS AS IDENTITY (CACHE 1),
-	aggregate_type text NOT NULL, aggregate_id text NOT NULL, event_type text NOT NULL, payload jsonb,
-	created_at timestamptz NOT NULL DEFAULT now())`
 
 // Options says what is different from a cluster and a nats-server of the scene's own. The zero value is neither.
 type Options struct {
@@ -93,7 +88,9 @@ func New(t testing.TB, o Options) *Scene {
 		s.Program = testkit.Binary(t)
 	}
 	s.URL = s.PG.PlainDatabase(t)
-	testkit.Exec(t, s.URL, outboxTable)
+	if _, err := migrations.Up(t.Context(), s.URL, migrations.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	pgURL := s.URL
 	if o.Through != nil {
 		pgURL, natsURL = o.Through(pgURL, natsURL)

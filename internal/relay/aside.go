@@ -1,0 +1,261 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/internal/parking"
+	"github.com/tidegate-cdc/tidegate/publish"
+)
+
+// aside is the loop's part in parking: rows that cannot be published are kept in the source database, and with
+// park.order hold later rows of their aggregates behind them. What is kept is finished as if it were stored; but until
+// the slot itself has come to the commit that keeps it, nothing is confirmed: a failover must not lose both.
+type aside struct {
+	keeper *keeper // nil: park.store is off
+	skip   bool    // park.order skip: later rows go on once the poison row is durable
+
+	held  map[string]*heldAggregate
+	queue []*row // to be kept, in order
+	busy  bool   // a job has the keeper
+	after time.Time
+	stats parking.Stats
+	asked time.Time // when stats were read
+
+	releasing
+}
+
+// heldAggregate is an aggregate of which rows are, or will be, in the store.
+type heldAggregate struct {
+	rows     int    // in the store, and in queue
+	unkept   int    // of these, in queue
+	waiting  []*row // in memory: until what is before them is durable (skip) or published (draining)
+	draining bool   // all its rows in the store are on their way to the stream
+}
+
+const (
+	keepBatch      = 500
+	keepBatchBytes = 8 << 20
+	keepRetry      = 250 * time.Millisecond
+	statsEvery     = 10 * time.Second
+)
+
+// openParking reads which aggregates have rows in the store. It comes before the first row of a session.
+func (s *session) openParking(ctx context.Context) error {
+	cfg := s.bridge.cfg
+	if cfg.Park.Store == "off" {
+		return nil
+	}
+	s.held, s.back, s.skip = map[string]*heldAggregate{}, map[int64]string{}, cfg.Park.Order == "skip"
+	s.keeper = &keeper{slot: s.bridge.slot, source: cfg.Source.Name, maxRows: cfg.Park.MaxRows}
+	return s.keeper.do(ctx, func(ctx context.Context, store *parking.Store) error {
+		aggregates, err := store.Load(ctx)
+		if err != nil {
+			return err
+		}
+		for _, a := range aggregates {
+			if !s.skip {
+				s.held[string(a.Key)] = &heldAggregate{rows: a.Rows}
+			}
+		}
+		s.stats, err = store.Stats(ctx)
+		return err
+	})
+}
+
+// setsAside reports whether a row goes to the store, or behind one that does, and not into the stream.
+func (s *session) setsAside(r *row) bool {
+	if s.keeper == nil || r.outbox == nil || isDrift(r.poison) {
+		return false
+	}
+	return r.poison != nil || len(s.held) > 0 && s.held[string(r.pub.Aggregate)] != nil
+}
+
+// setAside takes a row over that setsAside has chosen.
+func (s *session) setAside(r *row, now time.Time) {
+	s.tracker.addRow(&r.pub, r.event.CommittedAt)
+	s.lanes.SetAside(&r.pub)
+	s.place(r, now)
+}
+
+// place decides where a row that was set aside goes.
+func (s *session) place(r *row, now time.Time) {
+	h := s.held[string(r.pub.Aggregate)]
+	switch {
+	case h != nil && (h.draining || s.skip && r.poison == nil):
+		h.waiting = append(h.waiting, r)
+	case h == nil && r.poison == nil:
+		s.lanes.Requeue(&r.pub, now)
+	default:
+		s.keep(r, h)
+	}
+}
+
+// keep puts a row into the queue of what is to be kept.
+func (s *session) keep(r *row, h *heldAggregate) {
+	if h == nil && hasAggregate(r) {
+		h = &heldAggregate{}
+		s.held[string(r.pub.Aggregate)] = h
+	}
+	if h != nil {
+		h.rows++
+		h.unkept++
+	}
+	s.queue = append(s.queue, r)
+}
+
+// putAside takes a row that the broker or the client refused, and those behind it in its aggregate, out of the lanes.
+func (s *session) putAside(refused *row, now time.Time) {
+	var later []*row // than those in the lane
+	if h := s.held[string(refused.pub.Aggregate)]; h != nil {
+		later, h.waiting = h.waiting, nil
+	}
+	for _, r := range s.lanes.Withdraw(&refused.pub) {
+		if own := rowOf(r); own.parked != nil {
+			s.lanes.Kept(r)
+			s.stayParked(own)
+		} else {
+			s.place(own, now)
+		}
+	}
+	for _, r := range later {
+		s.place(r, now)
+	}
+}
+
+// startKeeping writes what is to be kept, in the background.
+func (s *session) startKeeping(now time.Time) {
+	if s.keeper == nil || s.busy || len(s.queue) == 0 || now.Before(s.after) {
+		return
+	}
+	batch := s.queue[:s.batchSize()]
+	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
+		rows := make([]parking.Row, len(batch))
+		for i, r := range batch {
+			rows[i] = toKeep(r)
+		}
+		inserted, lsn, err := store.Park(ctx, rows)
+		if err != nil {
+			return nil, err
+		}
+		stats, err := store.Stats(ctx)
+		return func(now time.Time) error { return s.kept(batch, inserted, lsn, stats, now) }, err
+	})
+}
+
+func (s *session) batchSize() int {
+	var bytes int64
+	for i, r := range s.queue {
+		if bytes += r.pub.Size; i > 0 && (i >= keepBatch || bytes > keepBatchBytes) {
+			return i
+		}
+	}
+	return len(s.queue)
+}
+
+// keeping runs one job on the keeper and hands its result to the loop. What fails for now is tried again.
+func (s *session) keeping(job func(context.Context, *parking.Store) (result, error)) {
+	s.busy = true
+	s.spawn(func(ctx context.Context) {
+		var done result
+		err := s.keeper.do(ctx, func(ctx context.Context, store *parking.Store) (err error) {
+			done, err = job(ctx, store)
+			return err
+		})
+		s.post(ctx, func(now time.Time) error {
+			s.busy = false
+			if err != nil {
+				return s.notKept(err, now)
+			}
+			s.bridge.health.Clear(problemParking)
+			return done(now)
+		})
+	})
+}
+
+// notKept says why rows cannot be set aside, and lets it be tried again unless that is hopeless.
+func (s *session) notKept(err error, now time.Time) error {
+	if fatal := failure(err); fatal != nil && !isFull(err) {
+		return err
+	}
+	s.after = now.Add(keepRetry)
+	why := "rows that cannot be published cannot be set aside either, so nothing behind them is confirmed: " + err.Error()
+	if full := (*parking.FullError)(nil); errors.As(err, &full) {
+		s.after = now.Add(time.Second)
+		why += "; " + full.Hint()
+	}
+	if !s.bridge.health.Reported(problemParking) {
+		s.log.Error("rows cannot be set aside; trying again", "error", err)
+	}
+	s.bridge.health.Report(problemParking, why)
+	return nil
+}
+
+// kept finishes rows that are durable in the store.
+func (s *session) kept(batch []*row, inserted []bool, lsn decoder.LSN, stats parking.Stats, now time.Time) error {
+	s.queue = append(s.queue[:0], s.queue[len(batch):]...)
+	s.tracker.barrier(lsn)
+	s.setStats(stats, now)
+	poison := 0
+	for i, r := range batch {
+		s.lanes.Kept(&r.pub)
+		if r.poison != nil && inserted[i] {
+			if poison++; poison == 1 {
+				s.log.Error("a row cannot be published; it is parked", "error", r.poison, "position", placeOf(r))
+			}
+		}
+		if h := s.held[string(r.pub.Aggregate)]; h != nil && hasAggregate(r) {
+			h.unkept--
+			if !inserted[i] { // it was there, and counted, when the session began
+				h.rows--
+			}
+			s.letGo(h, r.pub.Aggregate, now)
+		}
+	}
+	if poison > 1 {
+		s.log.Error("more rows cannot be published; they are parked", "rows", poison-1)
+	}
+	return nil
+}
+
+// letGo ends the waiting of an aggregate that has no more reason to wait.
+func (s *session) letGo(h *heldAggregate, aggregate []byte, now time.Time) {
+	if h.rows > 0 && (!s.skip || h.unkept > 0) {
+		return
+	}
+	delete(s.held, string(aggregate))
+	for _, r := range h.waiting { // one of them may be poison and hold what is behind it
+		s.place(r, now)
+	}
+}
+
+// setStats shows what is in the store.
+func (s *session) setStats(stats parking.Stats, now time.Time) {
+	s.stats, s.asked = stats, now
+	s.bridge.metrics.parked(stats)
+	s.bridge.health.Degrade(problemParked, parkedText(stats))
+}
+
+// isDrift reports a table that cannot be read in its present shape: that is no row's fault.
+func isDrift(err error) bool {
+	var schema *event.SchemaError
+	return errors.As(err, &schema)
+}
+
+// finishRow gives a row's memory back that the tracker does not know.
+func (s *session) finishRow(r *publish.Row) {
+	s.budget.finish(r.Size)
+	s.bridge.pool.put(rowOf(r))
+}
+
+// parkedText says what is parked, "" when nothing is.
+func parkedText(s parking.Stats) string {
+	if s.Rows == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d rows are parked and %d wait behind them: tidegate parked list", s.Parked, s.Rows-s.Parked)
+}
