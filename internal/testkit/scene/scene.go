@@ -27,6 +27,7 @@ const (
 
 	answerTimeout = 5 * time.Second
 	startTimeout  = 30 * time.Second
+	storedTimeout = 2 * time.Minute // not a promise: what takes too long is measured, and then reported
 	judgeTimeout  = 2 * time.Minute
 )
 
@@ -192,7 +193,7 @@ func (s *Scene) AwaitStored(t testing.TB, n uint64) {
 	t.Helper()
 	var first uint64
 	known := false
-	testkit.Eventually(t, startTimeout, func() bool {
+	testkit.Eventually(t, storedTimeout, func() bool {
 		stored, ok := s.Stored()
 		if ok && !known {
 			first, known = stored, true
@@ -208,6 +209,7 @@ func (s *Scene) Compare(t testing.TB) *oracle.Report {
 	if s.Foreign() > 0 {
 		ledger.Source = Source
 	}
+	ledger.Hold = true
 	ctx, cancel := context.WithTimeout(context.Background(), judgeTimeout)
 	defer cancel()
 	if err := ledger.Stored(ctx, s.JS, Stream); err != nil {
