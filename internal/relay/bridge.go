@@ -44,6 +44,7 @@ type Bridge struct {
 	outboxes []*outbox
 	pool     rowPool
 	drift    driftWatch
+	pulse    *pulse
 
 	link   *link
 	conn   *publish.Conn
@@ -54,7 +55,7 @@ type Bridge struct {
 // New makes a Bridge of a configuration that config.Load found consistent. Nothing is connected yet.
 func New(cfg *config.Config, log *slog.Logger) (*Bridge, error) {
 	b := &Bridge{
-		cfg: cfg, log: log, link: newLink(),
+		cfg: cfg, log: log, link: newLink(), pulse: newPulse(),
 		metrics: NewMetrics(cfg.Slot.Name),
 		health:  admin.NewHealth(cfg.HTTP.ReadyGrace),
 		slot: slot.Config{
@@ -116,7 +117,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}()
 	var watching sync.WaitGroup
 	watching.Go(func() { b.watchSlot(ctx) })
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx)) // as long as anything is sent
+	watching.Go(func() { b.pulse.watch(beating) })
 	err = b.bridge(ctx)
+	stopBeating()
 	cancel()
 	watching.Wait()
 	return errors.Join(err, <-served)
@@ -212,7 +216,7 @@ func (b *Bridge) connectNATS(ctx context.Context) error {
 			Name: "tidegate " + b.cfg.Source.Name, URL: n.URL, Context: n.Context,
 			CredsFile: n.CredsFile, NKeyFile: n.NKeyFile, User: n.User, Password: n.Password, Token: n.Token,
 			TLS:         publish.TLS(n.TLS),
-			InboxPrefix: n.InboxPrefix, Domain: n.JetStreamDomain,
+			InboxPrefix: n.InboxPrefix, Domain: n.JetStreamDomain, Fence: b.pulse.fence,
 		}, b.log, publish.Hooks{Disconnected: b.link.lost, Reconnected: b.link.back, Refused: b.link.refused})
 		if err != nil {
 			return fromNATS(err)

@@ -104,6 +104,7 @@ func (s *session) openLanes() error {
 func (s *session) run(ctx context.Context) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
+	defer s.bridge.pulse.during(leave, s.bridge.conn.Drop)()
 	// The parts end with work, not with ctx: on a stop they go on until what is in flight is settled.
 	work, halt := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
