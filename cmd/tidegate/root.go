@@ -34,6 +34,7 @@ func newRootCmd() *cobra.Command {
 		newRunCmd(s),
 		newDemoCmd(runBridge),
 		newMigrateCmd(s),
+		newParkedCmd(s),
 		newConfigCmd(s),
 		newVersionCmd(),
 	)
