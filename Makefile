@@ -3,7 +3,7 @@
 LINT := bin/tools/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test acceptance lint fmt cover fuzz bench clean
+.PHONY: help setup demo build test faults lint fmt cover fuzz bench clean
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,8 +20,9 @@ build: ## build bin/tidegate
 test: setup ## run every test, with the race detector (FLAGS='-run Name -v')
 	go test -race -timeout 12m $(FLAGS) ./...
 
-acceptance: setup ## break things for longer than make test does (ROUNDS=20)
-	ROUNDS=$(or $(ROUNDS),20) go test -timeout 60m -v $(FLAGS) ./test/acceptance
+faults: setup ## break things for an hour and count what is lost (ROUNDS=3 SEED=)
+	ROUNDS=$(or $(ROUNDS),3) SEED=$(SEED) FAULTS_DOC=$(CURDIR)/docs/faults.md \
+		go test -count=1 -timeout 90m -parallel 3 -v -run TestFaultsLoseNothing $(FLAGS) ./test/faults
 
 lint: setup $(LINT) ## check format, lint rules, vet, go.mod and generated pages
 	LINT=$(LINT) scripts/lint.sh

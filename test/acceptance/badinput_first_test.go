@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidegate-cdc/tidegate/internal/exit"
 	"github.com/tidegate-cdc/tidegate/internal/testkit"
+	"github.com/tidegate-cdc/tidegate/internal/testkit/load"
 )
 
 var (
@@ -52,12 +53,12 @@ func TestFirstStartSkipsOlderRows(t *testing.T) {
 func TestFirstStartPublishesOlderRowsUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := sharedScene(t)
-	w := write(t, s.url, 300)
+	w := load.Write(t, s.url, 300, 1)
 	testkit.Eventually(t, 20*time.Second, func() bool { return s.rows(t) > 200 }, "nothing is written")
 	older := s.rows(t)
 	p := s.startWith(t, publishOlder)
 	testkit.Eventually(t, 20*time.Second, func() bool { return s.messages(t) > uint64(older)+200 }, "no progress")
-	w.end()
+	w.End()
 	s.settled(t, 20*time.Second)
 	stop(t, p)
 	s.judge(t)

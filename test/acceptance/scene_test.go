@@ -1,15 +1,16 @@
 // Package acceptance_test runs the built program as its users do, beside a real PostgreSQL and a real nats-server, and
-// breaks things. After each fault the outbox table is compared with the whole stream, nothing deduplicated.
+// gives it what is wrong. Afterwards the outbox table is compared with the whole stream, nothing deduplicated.
 package acceptance_test
 
 import (
 	"context"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/internal/oracle"
 	"github.com/tidegate-cdc/tidegate/internal/testkit"
 )
@@ -41,6 +42,11 @@ const outboxTable = `CREATE TABLE outbox (
 	aggregate_type text NOT NULL, aggregate_id text NOT NULL, event_type text NOT NULL, payload jsonb,
 	created_at timestamptz NOT NULL DEFAULT now())`
 
+// pause lets time pass: the one thing that tests wait for by the clock.
+func pause(d time.Duration) { <-time.After(d) }
+
+func contains(text, part string) bool { return strings.Contains(text, part) }
+
 // newScene starts a cluster and a server of its own, and makes the outbox. The duplicate window is 2 s: with outages
 // that are longer it is our memory that is tested, not the broker's.
 func newScene(t *testing.T, bin *testkit.Program, options ...testkit.PGOption) *scene {
@@ -64,7 +70,7 @@ func (s *scene) start(t *testing.T) *testkit.Process {
 // stop ends the bridge in order.
 func stop(t *testing.T, p *testkit.Process) {
 	t.Helper()
-	p.Signal(t, terminate)
+	p.Signal(t, syscall.SIGTERM)
 	if code := p.Wait(t, 20*time.Second); code != 0 {
 		t.Fatalf("the bridge ended with %d", code)
 	}
@@ -85,16 +91,6 @@ func (s *scene) messages(t *testing.T) uint64 {
 		return 0
 	}
 	return st.CachedInfo().State.LastSeq
-}
-
-// confirmed is the slot's confirmed_flush_lsn.
-func (s *scene) confirmed(t *testing.T) decoder.LSN {
-	t.Helper()
-	l, err := decoder.ParseLSN(testkit.Value[string](t, s.url, "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = 'tidegate'"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // settled waits until every committed row is stored.

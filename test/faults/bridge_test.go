@@ -38,7 +38,7 @@ func bridgeFaults() []fault {
 		},
 		{
 			name: "active bridge frozen and woken", does: "the active bridge is stopped by SIGSTOP until PostgreSQL has given it up and the second has taken over, and is then woken by SIGCONT",
-			short: 1, scene: impatientServer, inflict: freezeActive, check: wokenHasEnded,
+			short: 1, rate: 4 * defaultRate, scene: impatientServer, inflict: freezeActive, check: wokenHasEnded,
 		},
 		{
 			name: "clock one hour off", does: "the bridge's clock is one hour fast, then one hour slow, and so on; it is killed in between",

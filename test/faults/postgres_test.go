@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidegate-cdc/tidegate/internal/testkit"
@@ -95,24 +96,24 @@ func changeOutbox(tr *trial) {
 	column := fmt.Sprintf("extra%d", tr.round)
 	chains := [][]string{
 		{
-			"ALTER TABLE outbox ADD COLUMN %[1]s text",
-			"ALTER TABLE outbox ALTER COLUMN %[1]s SET DEFAULT 'x'",
-			"UPDATE outbox SET %[1]s = 'y' WHERE seq %% 10 = 0",
-			"ALTER TABLE outbox RENAME COLUMN %[1]s TO %[1]s_b",
-			"ALTER TABLE outbox ALTER COLUMN %[1]s_b TYPE varchar(20)",
-			"ALTER TABLE outbox DROP COLUMN %[1]s_b",
+			"ALTER TABLE outbox ADD COLUMN {} text",
+			"ALTER TABLE outbox ALTER COLUMN {} SET DEFAULT 'x'",
+			"UPDATE outbox SET {} = 'y' WHERE seq % 10 = 0",
+			"ALTER TABLE outbox RENAME COLUMN {} TO {}_b",
+			"ALTER TABLE outbox ALTER COLUMN {}_b TYPE varchar(20)",
+			"ALTER TABLE outbox DROP COLUMN {}_b",
 		},
-		{"ALTER TABLE outbox ADD COLUMN %[1]s_n integer NOT NULL DEFAULT 7", "ALTER TABLE outbox DROP COLUMN %[1]s_n"},
-		{"CREATE INDEX %[1]s_i ON outbox (created_at)", "CLUSTER outbox USING %[1]s_i", "DROP INDEX %[1]s_i"},
-		{"CREATE INDEX CONCURRENTLY %[1]s_c ON outbox (aggregate_id)", "REINDEX INDEX CONCURRENTLY %[1]s_c", "DROP INDEX CONCURRENTLY %[1]s_c"},
+		{"ALTER TABLE outbox ADD COLUMN {}_n integer NOT NULL DEFAULT 7", "ALTER TABLE outbox DROP COLUMN {}_n"},
+		{"CREATE INDEX {}_i ON outbox (created_at)", "CLUSTER outbox USING {}_i", "DROP INDEX {}_i"},
+		{"CREATE INDEX CONCURRENTLY {}_c ON outbox (aggregate_id)", "REINDEX INDEX CONCURRENTLY {}_c", "DROP INDEX CONCURRENTLY {}_c"},
 		{"ALTER TABLE outbox SET (fillfactor = 70)", "VACUUM FULL outbox", "ALTER TABLE outbox RESET (fillfactor)"},
-		{"ALTER TABLE outbox ADD CONSTRAINT %[1]s_k CHECK (aggregate_id <> '')", "ALTER TABLE outbox DROP CONSTRAINT %[1]s_k"},
+		{"ALTER TABLE outbox ADD CONSTRAINT {}_k CHECK (aggregate_id <> '')", "ALTER TABLE outbox DROP CONSTRAINT {}_k"},
 		{"ALTER TABLE outbox REPLICA IDENTITY FULL", "ALTER TABLE outbox REPLICA IDENTITY DEFAULT"},
 		{"VACUUM outbox", "REINDEX TABLE outbox", "ANALYZE outbox"},
 	}
 	for len(chains) > 0 {
 		i := tr.random.IntN(len(chains))
-		testkit.Exec(tr, tr.URL, fmt.Sprintf(chains[i][0], column))
+		testkit.Exec(tr, tr.URL, strings.ReplaceAll(chains[i][0], "{}", column))
 		tr.wait(time.Duration(tr.random.Int64N(int64(200 * time.Millisecond))))
 		if chains[i] = chains[i][1:]; len(chains[i]) == 0 {
 			chains[i] = chains[len(chains)-1]

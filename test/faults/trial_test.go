@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidegate-cdc/tidegate/internal/oracle"
 	"github.com/tidegate-cdc/tidegate/internal/testkit"
+	"github.com/tidegate-cdc/tidegate/internal/testkit/load"
 	"github.com/tidegate-cdc/tidegate/internal/testkit/scene"
 )
 
@@ -18,7 +19,7 @@ type trial struct {
 
 	bridge  *testkit.Process // the active one: it has to end in order when all is over
 	standby *testkit.Process // nil: there is none
-	writer  *scene.Writer
+	writer  *load.Writer
 	random  *rand.Rand
 	round   int // from 1
 	rounds  int
@@ -61,7 +62,7 @@ func run(t *testing.T, f form, x fault, rounds int) outcome {
 	if rate == 0 {
 		rate = defaultRate
 	}
-	tr.writer = scene.Write(t, tr.URL, rate, tr.random.Uint64())
+	tr.writer = load.Write(t, tr.URL, rate, tr.random.Uint64())
 	for tr.round = 1; tr.round <= rounds; tr.round++ {
 		tr.AwaitStored(t, 50)
 		tr.wait(time.Duration(tr.random.Int64N(int64(time.Second))))

@@ -4,12 +4,14 @@ package scene
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tidegate-cdc/tidegate/internal/oracle"
@@ -67,10 +69,10 @@ type Scene struct {
 	Config  string            // the configuration's text
 	Env     map[string]string // of the bridges that are started from now on
 
-	// Foreign counts what others have published, or are about to: Stored leaves it out.
-	Foreign atomic.Uint64
-
 	peak atomic.Int64
+
+	foreigners sync.Mutex // held while one of them publishes: what is theirs is always known exactly
+	foreign    uint64
 }
 
 // New starts what Options does not bring, and makes the outbox.
@@ -158,12 +160,31 @@ func (s *Scene) Rows(t testing.TB) int {
 func (s *Scene) Stored() (uint64, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
+	s.foreigners.Lock()
+	defer s.foreigners.Unlock()
 	stream, err := s.JS.Stream(ctx, Stream)
-	foreign := s.Foreign.Load()
 	if err != nil {
 		return 0, false
 	}
-	return stream.CachedInfo().State.LastSeq - min(foreign, stream.CachedInfo().State.LastSeq), true
+	return stream.CachedInfo().State.LastSeq - s.foreign, true
+}
+
+// PublishForeign stores a message that is not of the source.
+func (s *Scene) PublishForeign(ctx context.Context, m *nats.Msg) error {
+	s.foreigners.Lock()
+	defer s.foreigners.Unlock()
+	_, err := s.JS.PublishMsg(ctx, m)
+	if err == nil {
+		s.foreign++
+	}
+	return err
+}
+
+// Foreign counts what PublishForeign has stored.
+func (s *Scene) Foreign() int {
+	s.foreigners.Lock()
+	defer s.foreigners.Unlock()
+	return int(s.foreign)
 }
 
 // AwaitStored waits for n messages more than there are now.
@@ -180,11 +201,11 @@ func (s *Scene) AwaitStored(t testing.TB, n uint64) {
 	}, "%d more messages are stored", n)
 }
 
-// Compare compares the table with the whole stream; what is not of the source is left out once Foreign counts it.
+// Compare compares the table with the whole stream; what is not of the source is left out once somebody has published such.
 func (s *Scene) Compare(t testing.TB) *oracle.Report {
 	t.Helper()
 	ledger := s.Ledger(t)
-	if s.Foreign.Load() > 0 {
+	if s.Foreign() > 0 {
 		ledger.Source = Source
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), judgeTimeout)

@@ -1,4 +1,5 @@
-package scene
+// Package load is an application that writes outbox rows while tests break what is behind it.
+package load
 
 import (
 	"context"
