@@ -191,7 +191,9 @@ func TestCheckpointThatIsGoneOrOlderIsLost(t *testing.T) {
 	}{
 		{"key deleted", func(ctx context.Context, _ *Conn, kv jetstream.KeyValue) error { return kv.Delete(ctx, "app.prod") }, "was deleted"},
 		{"key purged", func(ctx context.Context, _ *Conn, kv jetstream.KeyValue) error { return kv.Purge(ctx, "app.prod") }, "was deleted"},
-		{"bucket deleted", func(ctx context.Context, c *Conn, _ jetstream.KeyValue) error { return c.js.DeleteKeyValue(ctx, Bucket) }, "bucket tidegate was deleted"},
+		{"bucket deleted", func(ctx context.Context, c *Conn, _ jetstream.KeyValue) error {
+			return c.js.DeleteKeyValue(ctx, Bucket)
+		}, "bucket tidegate was deleted"},
 		{"bucket made again", func(ctx context.Context, c *Conn, _ jetstream.KeyValue) error {
 			_ = c.js.DeleteKeyValue(ctx, Bucket)
 			_, err := c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: Bucket})

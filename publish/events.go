@@ -2,9 +2,11 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tidegate-cdc/tidegate/event"
 )
@@ -28,8 +30,7 @@ func (c *Conn) ReadEvents(ctx context.Context, s *Stream, after uint64, source s
 	}
 	return c.readHeaders(ctx, s, after, state.Last, func(subject string, h nats.Header, seq uint64) {
 		if p, ok := placed(h, source); ok && beyond(p) {
-			at, _ := time.Parse(time.RFC3339Nano, h.Get(event.HeaderCommittedAt))
-			each(Event{s.Name, seq, subject, h.Get(event.HeaderMsgID), p.String(), at})
+			each(newEvent(s.Name, subject, h, seq, p))
 		}
 	})
 }
@@ -76,4 +77,30 @@ func (c *Conn) Before(ctx context.Context, s *Stream, source string, beyond func
 			return seq, err
 		}
 	}
+}
+
+// LastEvent gives the last event of the source that a stream of this name holds under the subjects, if the last message
+// there is one; false also where there is no such stream.
+func (c *Conn) LastEvent(ctx context.Context, stream string, subjects []string, source string) (e Event, ok bool, err error) {
+	for _, subject := range subjects {
+		m, err := c.getMsg(ctx, stream, msgGet{LastFor: subject})
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return Event{}, false, nil
+		}
+		if err != nil {
+			return Event{}, false, err
+		}
+		if m == nil {
+			continue
+		}
+		if p, placed := placed(m.header, source); placed && m.seq > e.Seq {
+			e, ok = newEvent(stream, m.subject, m.header, m.seq, p), true
+		}
+	}
+	return e, ok, nil
+}
+
+func newEvent(stream, subject string, h nats.Header, seq uint64, p event.Position) Event {
+	at, _ := time.Parse(time.RFC3339Nano, h.Get(event.HeaderCommittedAt)) // zero where it is not told
+	return Event{stream, seq, subject, h.Get(event.HeaderMsgID), p.String(), at}
 }

@@ -37,10 +37,13 @@ func (w *Watch) Look(ctx context.Context, m Mark) error {
 	if err != nil {
 		return err
 	}
-	if w.witness.Seq == m.Seq && info.state == w.state && w.witness.isEnough(info, m) {
+	if w.witness.Seq == m.Seq && w.covers(info) == nil && info.state == w.state && w.witness.isEnough(info, m) {
 		return nil
 	}
 	if err := w.compare(ctx, info, m); err != nil {
+		return err
+	}
+	if err := w.covers(info); err != nil {
 		return err
 	}
 	return w.renew(ctx, info, m)
@@ -66,12 +69,16 @@ func (w *Watch) ask(ctx context.Context, m Mark) (*streamInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read state of stream %s: %w", w.stream.Name, err)
 	}
+	return info, nil
+}
+
+func (w *Watch) covers(info *streamInfo) error {
 	for _, subject := range w.stream.own {
 		if !coveredByAny(info.config.Subjects, subject) {
-			return nil, &NotCoveredError{Stream: w.stream.Name, Subject: subject}
+			return &NotCoveredError{Stream: w.stream.Name, Subject: subject}
 		}
 	}
-	return info, nil
+	return nil
 }
 
 // lost is the loss of everything that was there at the last look.
@@ -91,15 +98,28 @@ func (w *Watch) compare(ctx context.Context, info *streamInfo, m Mark) error {
 		return w.lost(m, fmt.Sprintf("it was made again at %s: its last sequence is %d and it has acknowledged %d",
 			info.created.UTC().Format(time.RFC3339), info.state.Last, m.Seq))
 	case info.state.Last < m.Seq:
-		lost := w.lost(m, fmt.Sprintf("its last sequence is %d and it has acknowledged %d: it was made again, restored, or lost what it had not written to disk",
-			info.state.Last, m.Seq))
-		lost.From = info.state.Last + 1
-		lost.After = info.state.LastAt
-		return lost
+		return w.setBack(ctx, info, m)
 	case w.witness.Seq == 0:
 		return nil
 	}
 	return w.question(ctx, info, m, again)
+}
+
+// setBack is the loss of everything after the stream's last message, and names that.
+func (w *Watch) setBack(ctx context.Context, info *streamInfo, m Mark) error {
+	reason := fmt.Sprintf("its last sequence is %d and it has acknowledged %d: it was made again, restored, or lost what it had not written to disk",
+		info.state.Last, m.Seq)
+	last, err := w.stream.conn.getMsg(ctx, w.stream.Name, msgGet{Seq: info.state.Last})
+	if err != nil {
+		return err
+	}
+	if last != nil && last.header.Get(event.HeaderPosition) != "" {
+		reason += fmt.Sprintf(" (the last that it has was committed at %s, position %s)",
+			last.header.Get(event.HeaderCommittedAt), last.header.Get(event.HeaderPosition))
+	}
+	lost := w.lost(m, reason)
+	lost.From, lost.After = info.state.Last+1, info.state.LastAt
+	return lost
 }
 
 // question asks for the message of the witness.

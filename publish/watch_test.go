@@ -51,7 +51,9 @@ func TestLossIsNoticedWithItsRange(t *testing.T) {
 		do       func(ctx context.Context, c *Conn, s jetstream.Stream) error
 		from, to uint64
 	}{
-		{"deleted", jetstream.StreamConfig{}, func(ctx context.Context, c *Conn, _ jetstream.Stream) error { return c.JetStream().DeleteStream(ctx, "S") }, 1, 10},
+		{"deleted", jetstream.StreamConfig{}, func(ctx context.Context, c *Conn, _ jetstream.Stream) error {
+			return c.JetStream().DeleteStream(ctx, "S")
+		}, 1, 10},
 		{"made again", jetstream.StreamConfig{}, func(ctx context.Context, c *Conn, _ jetstream.Stream) error { again(ctx, c); return nil }, 1, 10},
 		{"made again and refilled to the mark", jetstream.StreamConfig{}, func(ctx context.Context, c *Conn, _ jetstream.Stream) error {
 			again(ctx, c)

@@ -34,6 +34,7 @@ func newRootCmd() *cobra.Command {
 		newRunCmd(s),
 		newDemoCmd(runBridge),
 		newMigrateCmd(s),
+		newAcceptCmd(s),
 		newConfigCmd(s),
 		newVersionCmd(),
 	)
