@@ -131,13 +131,26 @@ func (w *Watch) question(ctx context.Context, info *streamInfo, m Mark, again bo
 	case stored != nil && stored.header.Get(event.HeaderMsgID) == w.witness.MsgID:
 		return nil // also in a stream that was restored whole
 	case stored != nil:
-		return w.otherAt(m, w.witness.Seq, stored, w.witness.MsgID)
+		return w.anew(ctx, m, w.otherAt(m, w.witness.Seq, stored, w.witness.MsgID))
 	case again:
-		return w.lost(m, fmt.Sprintf("it was made again at %s", info.created.UTC().Format(time.RFC3339)))
+		return w.anew(ctx, m, w.lost(m, fmt.Sprintf("it was made again at %s", info.created.UTC().Format(time.RFC3339))))
 	case w.witness.isPurged(info, m):
 		return w.purged(info, m, w.witness.Seq)
 	}
 	return nil
+}
+
+// anew narrows the loss of a stream that was made again where the mark itself is of the new one: then the old one is
+// known to have come as far as the witness.
+func (w *Watch) anew(ctx context.Context, m Mark, lost *LostError) error {
+	newest, err := w.stream.conn.getMsg(ctx, w.stream.Name, msgGet{Seq: m.Seq})
+	if err != nil {
+		return err
+	}
+	if newest != nil && newest.header.Get(event.HeaderMsgID) == m.MsgID && m.MsgID != "" {
+		lost.To = w.witness.Seq
+	}
+	return lost
 }
 
 // renew makes the newest message of ours the witness.

@@ -35,6 +35,9 @@ func (w *Witness) seen(i *streamInfo) {
 
 // isEnough reports whether nothing that i says lets doubt that the stream is the one that was seen, up to the mark.
 func (w *Witness) isEnough(i *streamInfo, m Mark) bool {
+	if w.Seq == 0 && m.MsgID != "" {
+		return false
+	}
 	begins := i.state.Messages > 0 && (w.Limited || i.state.First <= max(w.First, 1))
 	return w.Created.Equal(i.created) && i.state.Last >= m.Seq && (w.Consumed || begins)
 }

@@ -24,15 +24,8 @@ func (s *session) listParted(ctx context.Context, cp *publish.Checkpoint, srv *d
 		return err
 	}
 	parted.Events = events
-	for _, e := range events[:min(len(events), listed)] {
-		s.log.Error("the stream holds an event that the database does not have",
-			"stream", e.Stream, "sequence", e.Seq, "subject", e.Subject, "id", e.MsgID, "position", e.Position, "committed_at", e.CommittedAt)
-	}
 	return err
 }
-
-// listed is how many such events are logged.
-const listed = 20
 
 // lacking gives the events in the streams that the server does not have, in each stream's order; never nil.
 func (b *Bridge) lacking(ctx context.Context, cp *publish.Checkpoint, srv *divergence.Server, streams []*publish.Stream) ([]publish.Event, error) {
