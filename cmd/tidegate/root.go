@@ -35,6 +35,7 @@ func newRootCmd() *cobra.Command {
 		newDemoCmd(runBridge),
 		newMigrateCmd(s),
 		newParkedCmd(s),
+		newAcceptCmd(s),
 		newConfigCmd(s),
 		newVersionCmd(),
 	)

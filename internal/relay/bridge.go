@@ -243,16 +243,21 @@ func (b *Bridge) replicas() int {
 	return n
 }
 
+// subjectsOf gives what the outboxes publish to a stream.
+func (b *Bridge) subjectsOf(stream string) (subjects []string) {
+	for _, o := range b.outboxes {
+		if s := o.route.Subjects(); o.streamName == stream && !slices.Contains(subjects, s) {
+			subjects = append(subjects, s)
+		}
+	}
+	return subjects
+}
+
 // ensureStreams makes or checks every stream that an outbox names. A stream that the checkpoint knows is never made.
 func (b *Bridge) ensureStreams(ctx context.Context, cp *publish.Checkpoint) ([]*publish.Stream, error) {
 	var streams []*publish.Stream
 	for _, sc := range b.cfg.Streams {
-		var subjects []string
-		for _, o := range b.outboxes {
-			if s := o.route.Subjects(); o.streamName == sc.Name && !slices.Contains(subjects, s) {
-				subjects = append(subjects, s)
-			}
-		}
+		subjects := b.subjectsOf(sc.Name)
 		if len(subjects) == 0 {
 			continue
 		}
@@ -265,7 +270,9 @@ func (b *Bridge) ensureStreams(ctx context.Context, cp *publish.Checkpoint) ([]*
 			DuplicateWindow: sc.DuplicateWindow, Storage: jetstream.FileStorage,
 		}, subjects, named)
 		if lost := (*publish.LostError)(nil); named && errors.As(err, &lost) {
-			lost.From, lost.To = 1, cp.Streams[sc.Name].Seq
+			seen := cp.Witnesses[sc.Name]
+			lost.From, lost.To, lost.After = max(1, seen.First), cp.Streams[sc.Name].Seq, seen.FirstAt
+			err = withRange(err, cp)
 		}
 		if err != nil {
 			return nil, fromNATS(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/event"
 	"github.com/tidegate-cdc/tidegate/internal/backfill"
+	"github.com/tidegate-cdc/tidegate/internal/divergence"
 	"github.com/tidegate-cdc/tidegate/internal/exit"
 	"github.com/tidegate-cdc/tidegate/publish"
 	"github.com/tidegate-cdc/tidegate/slot"
@@ -153,8 +154,11 @@ func judgeNATS(err error) (int, string, bool) {
 		refused *publish.RefusedError
 		stolen  *publish.StolenError
 		covered *publish.NotCoveredError
+		parted  *divergence.PartedError
 	)
 	switch {
+	case errors.As(err, &parted):
+		return exit.Drift, parted.Hint(), true
 	case errors.As(err, &covered):
 		return exit.Drift, covered.Hint(), true
 	case errors.As(err, &stolen): // another instance has the source now: stand by

@@ -44,6 +44,7 @@ type session struct {
 	checkpointing
 	reconciling
 	aside
+	watching
 	drops     uint64    // disconnections of NATS that were dealt with
 	rechecked time.Time // when the streams were last asked whether they still fit
 	results   chan result
@@ -214,6 +215,7 @@ func (s *session) stay(ctx context.Context, start func(func(context.Context) err
 		s.openGate()
 	}
 	start(s.watchDrift)
+	start(s.watchStreams)
 	err := whyEnded(ctx, s.loop(ctx))
 	b.health.Rest()
 	s.source.gate.Store(false)
