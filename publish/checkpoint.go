@@ -27,7 +27,21 @@ type Checkpoint struct {
 	Phase string
 	// InitialFrom gives where each stream stood when that phase began.
 	InitialFrom map[string]Mark
-	WrittenAt   time.Time
+	// Witnesses gives for each stream what it was last seen to hold.
+	Witnesses map[string]Witness
+	// OtherHistory gives the sequences up to which streams may hold events that the database does not have: those that
+	// were stored before AcceptedAt, when the checkpoint was rebased. Neither is there while that never happened.
+	OtherHistory map[string]uint64
+	AcceptedAt   time.Time
+	WrittenAt    time.Time
+}
+
+// Behind reports whether cp is older than what was known before: a source only ever goes on.
+func (cp *Checkpoint) Behind(known *Checkpoint) bool {
+	if c := cp.AcceptedAt.Compare(known.AcceptedAt); c != 0 {
+		return c < 0
+	}
+	return cp.Confirmable < known.Confirmable || cp.W.Compare(known.W) < 0
 }
 
 // Identity is the slot that a source's positions belong to. A copy of the database has another.
@@ -45,18 +59,21 @@ const checkpointVersion = 1
 
 // checkpointEntry is a Checkpoint as it stands in NATS, to be read by people too.
 type checkpointEntry struct {
-	Version     int                 `json:"version"`
-	Source      string              `json:"source"`
-	Identity    Identity            `json:"identity"`
-	W           string              `json:"w,omitempty"`
-	CommittedAt *time.Time          `json:"committed_at,omitempty"`
-	Confirmable string              `json:"confirmable"`
-	Streams     map[string]Mark     `json:"streams"`
-	Subjects    map[string][]string `json:"subjects,omitempty"`
-	Phase       string              `json:"phase,omitempty"`
-	InitialFrom map[string]Mark     `json:"initial_from,omitempty"`
-	WrittenAt   time.Time           `json:"written_at"`
-	Writer      string              `json:"writer"` // one process
+	Version      int                 `json:"version"`
+	Source       string              `json:"source"`
+	Identity     Identity            `json:"identity"`
+	W            string              `json:"w,omitempty"`
+	CommittedAt  *time.Time          `json:"committed_at,omitempty"`
+	Confirmable  string              `json:"confirmable"`
+	Streams      map[string]Mark     `json:"streams"`
+	Subjects     map[string][]string `json:"subjects,omitempty"`
+	Phase        string              `json:"phase,omitempty"`
+	InitialFrom  map[string]Mark     `json:"initial_from,omitempty"`
+	Witnesses    map[string]Witness  `json:"witnesses,omitempty"`
+	OtherHistory map[string]uint64   `json:"other_history,omitempty"`
+	AcceptedAt   time.Time           `json:"accepted_at,omitzero"`
+	WrittenAt    time.Time           `json:"written_at"`
+	Writer       string              `json:"writer"` // one process
 }
 
 func (cp *Checkpoint) encode(writer string) ([]byte, error) {
@@ -69,8 +86,9 @@ func (cp *Checkpoint) encode(writer string) ([]byte, error) {
 		Subjects:    cp.Subjects,
 		Phase:       cp.Phase,
 		InitialFrom: cp.InitialFrom,
-		WrittenAt:   cp.WrittenAt,
-		Writer:      writer,
+		Witnesses:   cp.Witnesses, OtherHistory: cp.OtherHistory, AcceptedAt: cp.AcceptedAt,
+		WrittenAt: cp.WrittenAt,
+		Writer:    writer,
 	}
 	if !cp.W.IsZero() {
 		e.W = cp.W.String()
@@ -96,7 +114,8 @@ func decodeCheckpoint(data []byte) (cp *Checkpoint, writer string, err error) {
 	}
 	cp = &Checkpoint{
 		Source: e.Source, Identity: e.Identity, Streams: e.Streams, Subjects: e.Subjects,
-		Phase: e.Phase, InitialFrom: e.InitialFrom, WrittenAt: e.WrittenAt,
+		Phase: e.Phase, InitialFrom: e.InitialFrom, Witnesses: e.Witnesses, OtherHistory: e.OtherHistory,
+		AcceptedAt: e.AcceptedAt, WrittenAt: e.WrittenAt,
 	}
 	if e.CommittedAt != nil {
 		cp.CommittedAt = *e.CommittedAt

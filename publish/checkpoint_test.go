@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,13 @@ func testCheckpoint() *Checkpoint {
 		Subjects:    map[string][]string{"OUTBOX": {"outbox.*.*"}},
 		Phase:       PhaseInitial,
 		InitialFrom: map[string]Mark{"OUTBOX": {Seq: 1}},
-		WrittenAt:   time.Date(2026, 11, 30, 22, 53, 40, 0, time.UTC),
+		Witnesses: map[string]Witness{"OUTBOX": {
+			Created: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Seq: 41, MsgID: "app.prod/public.outbox/6",
+			StoredAt: time.Date(2026, 11, 30, 22, 53, 38, 0, time.UTC), MaxAge: time.Hour, Limited: true,
+		}},
+		OtherHistory: map[string]uint64{"OUTBOX": 12},
+		AcceptedAt:   time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC),
+		WrittenAt:    time.Date(2026, 11, 30, 22, 53, 40, 0, time.UTC),
 	}
 }
 
@@ -170,6 +177,63 @@ func TestCheckpointAppliedLateIsNotTakenForAnothers(t *testing.T) {
 	}
 	if _, got := openCheckpoints(t, c); got.W.Index != 99 {
 		t.Fatalf("the entry is %+v", got)
+	}
+}
+
+// The checkpoint that a process knows never gets older without somebody's hand.
+func TestCheckpointThatIsGoneOrOlderIsLost(t *testing.T) {
+	older := testCheckpoint()
+	older.Confirmable--
+	for _, tc := range []struct {
+		name string
+		do   func(ctx context.Context, c *Conn, kv jetstream.KeyValue) error
+		says string
+	}{
+		{"key deleted", func(ctx context.Context, _ *Conn, kv jetstream.KeyValue) error { return kv.Delete(ctx, "app.prod") }, "was deleted"},
+		{"key purged", func(ctx context.Context, _ *Conn, kv jetstream.KeyValue) error { return kv.Purge(ctx, "app.prod") }, "was deleted"},
+		{"bucket deleted", func(ctx context.Context, c *Conn, _ jetstream.KeyValue) error {
+			return c.js.DeleteKeyValue(ctx, Bucket)
+		}, "bucket tidegate was deleted"},
+		{"bucket made again", func(ctx context.Context, c *Conn, _ jetstream.KeyValue) error {
+			_ = c.js.DeleteKeyValue(ctx, Bucket)
+			_, err := c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: Bucket})
+			return err
+		}, "was deleted"},
+		{"older entry put", func(ctx context.Context, _ *Conn, kv jetstream.KeyValue) error {
+			data, _ := older.encode("another")
+			_, err := kv.Put(ctx, "app.prod", data)
+			return err
+		}, "set back"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := connect(t, startServer(t, nil))
+			k, _ := openCheckpoints(t, c)
+			if err := k.Save(testContext(t), testCheckpoint()); err != nil {
+				t.Fatal(err)
+			}
+			if err := k.Verify(testContext(t)); err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.do(testContext(t), c, k.kv); err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range []struct {
+				name string
+				err  error
+			}{
+				{"verify", k.Verify(testContext(t))},
+				{"save", k.Save(testContext(t), testCheckpoint())},
+				{"load", func() error { _, err := k.Load(testContext(t), "app.prod"); return err }()},
+			} {
+				var lost *LostCheckpointError
+				if !errors.As(step.err, &lost) || !strings.Contains(step.err.Error(), tc.says) || !strings.Contains(step.err.Error(), "16/B374D900") {
+					t.Errorf("%s: %v", step.name, step.err)
+				}
+				if class, _ := Classify(step.err); class != Fatal {
+					t.Errorf("%s: class %v", step.name, class)
+				}
+			}
+		})
 	}
 }
 

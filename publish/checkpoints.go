@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -14,13 +15,17 @@ import (
 // Bucket is the KV bucket that holds one checkpoint a source.
 const Bucket = "tidegate"
 
-// Checkpoints reads and writes the checkpoint of one source. It has one user at a time.
+// Checkpoints reads and writes the checkpoint of one source. Load and Save have one user at a time; Verify may be called
+// beside them.
 type Checkpoints struct {
-	conn     *Conn
-	kv       jetstream.KeyValue
-	writer   string // this process
+	conn   *Conn
+	kv     jetstream.KeyValue
+	writer string // this process
+
+	mu       sync.Mutex // held while NATS is asked
 	source   string
-	revision uint64 // of the entry as we know it
+	revision uint64      // of the entry as we know it
+	known    *Checkpoint // what the entry was found to be, or was made: it never goes back behind that
 }
 
 // OpenCheckpoints opens the bucket, and makes it with these replicas and this storage where it does not exist.
@@ -54,9 +59,9 @@ func (k *Checkpoints) Load(ctx context.Context, source string) (*Checkpoint, err
 	if err != nil {
 		return nil, err
 	}
-	k.revision = revision
 	if data == nil {
-		return nil, nil
+		k.revision = revision
+		return nil, k.gone()
 	}
 	cp, _, err := decodeCheckpoint(data)
 	switch {
@@ -64,8 +69,61 @@ func (k *Checkpoints) Load(ctx context.Context, source string) (*Checkpoint, err
 		return nil, &CheckpointError{Source: source, Err: err}
 	case cp.Source != source:
 		return nil, &CheckpointError{Source: source, Err: fmt.Errorf("it is of source %q", cp.Source)}
+	case k.isBehind(cp):
+		return nil, k.setBack(cp)
 	}
+	k.revision, k.known = revision, copied(cp)
 	return cp, nil
+}
+
+// Verify looks whether the entry still is what was read or written last: a *LostCheckpointError says that it is gone or
+// was set back, a *StolenError that another process has written it. It changes nothing.
+func (k *Checkpoints) Verify(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil {
+		return nil
+	}
+	data, revision, err := k.read(ctx)
+	if err != nil || revision == k.revision {
+		return err
+	}
+	return k.judge(data, revision)
+}
+
+// judge says of an entry at another revision than the known one whether it may be: only our own, written late.
+func (k *Checkpoints) judge(data []byte, revision uint64) error {
+	if data == nil && k.known != nil {
+		return k.gone()
+	}
+	cp, writer, err := decodeCheckpoint(data)
+	switch {
+	case err == nil && k.isBehind(cp):
+		return k.setBack(cp)
+	case err != nil || writer != k.writer:
+		return &StolenError{Source: k.source, Revision: revision}
+	}
+	return nil
+}
+
+func (k *Checkpoints) isBehind(cp *Checkpoint) bool { return k.known != nil && cp.Behind(k.known) }
+
+func (k *Checkpoints) setBack(cp *Checkpoint) error {
+	return &LostCheckpointError{Source: k.source, Reason: "it was set back", Known: k.known, Now: cp}
+}
+
+// gone is nil where no entry was known.
+func (k *Checkpoints) gone() error {
+	if k.known == nil {
+		return nil
+	}
+	return &LostCheckpointError{Source: k.source, Reason: "the key " + k.source + " of KV bucket " + Bucket + " was deleted", Known: k.known}
+}
+
+// copied keeps the checkpoint as it is now; its maps are never changed, only replaced.
+func copied(cp *Checkpoint) *Checkpoint {
+	c := *cp
+	return &c
 }
 
 // Save writes the checkpoint. When it returns nil, the entry holds exactly this; with a *StolenError another process
@@ -78,14 +136,19 @@ func (k *Checkpoints) Save(ctx context.Context, cp *Checkpoint) error {
 	if err != nil {
 		return err
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	// The second attempt is for an entry of our own that was written although we had been told it was not.
 	for range 2 {
 		revision, writeErr := k.update(ctx, data)
 		if writeErr == nil {
-			k.revision = revision
+			k.revision, k.known = revision, copied(cp)
 			return nil
 		}
 		written, err := k.settle(ctx, data)
+		if written {
+			k.known = copied(cp)
+		}
 		if err != nil || written {
 			return err
 		}
@@ -109,9 +172,8 @@ func (k *Checkpoints) settle(ctx context.Context, data []byte) (written bool, er
 	if err != nil || revision == k.revision {
 		return false, err
 	}
-	_, writer, err := decodeCheckpoint(current)
-	if err != nil || writer != k.writer {
-		return false, &StolenError{Source: k.source, Revision: revision}
+	if err := k.judge(current, revision); err != nil {
+		return false, err
 	}
 	k.revision = revision
 	return bytes.Equal(current, data), nil
@@ -120,6 +182,9 @@ func (k *Checkpoints) settle(ctx context.Context, data []byte) (written bool, er
 // read gives the entry, nil if it does not exist or was deleted, and the revision that the next write must name.
 func (k *Checkpoints) read(ctx context.Context) (data []byte, revision uint64, err error) {
 	m, err := k.conn.getMsg(ctx, "KV_"+Bucket, msgGet{LastFor: "$KV." + Bucket + "." + k.source})
+	if k.known != nil && errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, 0, &LostCheckpointError{Source: k.source, Reason: "KV bucket " + Bucket + " was deleted", Known: k.known}
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read checkpoint of source %q: %w", k.source, err)
 	}

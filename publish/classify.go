@@ -88,11 +88,12 @@ func Classify(err error) (c Class, reason string) {
 func isVerdict(err error) bool {
 	var (
 		lost    *LostError
+		point   *LostCheckpointError
 		stolen  *StolenError
 		foreign *ForeignAckError
 		dup     *DuplicateError
 	)
-	return errors.As(err, &lost) || errors.As(err, &stolen) || errors.As(err, &foreign) || errors.As(err, &dup)
+	return errors.As(err, &lost) || errors.As(err, &point) || errors.As(err, &stolen) || errors.As(err, &foreign) || errors.As(err, &dup)
 }
 
 func classifyCode(code, errCode int) (Class, string) {

@@ -30,6 +30,9 @@ type Config struct {
 	Domain      string // of JetStream
 	// WriteTimeout is how long the server may leave a write unread before the connection is given up; 0 means 10 s.
 	WriteTimeout time.Duration
+	// Fence is asked before each write to a server. With an error nothing is written, what was published and not yet
+	// written is dropped, and the connection is given up and made again. nil never objects.
+	Fence func() error
 }
 
 // TLS names the files of a TLS connection. First: the handshake comes before the server's greeting.
@@ -133,6 +136,9 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 		nats.ErrorHandler(c.onError(h)),
 		nats.ClosedHandler(c.onClosed(h)),
 	}
+	if cfg.Fence != nil {
+		opts = append(opts, nats.SetCustomDialer(newFenced(dialTimeout(ctx), cfg.Fence)))
+	}
 	if cfg.InboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
 	}
@@ -226,6 +232,10 @@ func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 
 // PublishMsg makes Conn the Sender of Lanes.
 func (c *Conn) PublishMsg(m *nats.Msg) error { return c.nc.PublishMsg(m) }
+
+// Drop gives the connection up and makes it again. What was published and not yet written goes on its way first, if the
+// fence lets it.
+func (c *Conn) Drop() { _ = c.nc.ForceReconnect() } // it fails on a closed connection, which has nothing to drop
 
 // Close ends the connection at once. It may be called again.
 func (c *Conn) Close() {

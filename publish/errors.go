@@ -3,6 +3,7 @@ package publish
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -59,21 +60,53 @@ func (e *NotCoveredError) Hint() string {
 	return fmt.Sprintf("add it with `nats stream edit %s --subjects …`, then start again; nothing behind the row was confirmed", e.Stream)
 }
 
-// LostError says that a stream no longer holds what it acknowledged: sequences From to To, as far as is known.
+// LostError says that a stream no longer holds what it acknowledged: sequences From to To, as far as is known stored
+// after After and, the last of them, at Until or later.
 type LostError struct {
-	Stream   string
-	From, To uint64
-	Reason   string
+	Stream       string
+	From, To     uint64
+	After, Until time.Time // zero where it is not known
+	Reason       string
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("verify stream %s: %s; at risk are the messages at sequences %d to %d", e.Stream, e.Reason, e.From, e.To)
+	text := fmt.Sprintf("verify stream %s: %s; at risk are the messages at sequences %d to %d", e.Stream, e.Reason, e.From, e.To)
+	if !e.After.IsZero() {
+		text += ", stored from " + e.After.UTC().Format(time.RFC3339) + " on"
+	}
+	return text
 }
 
 // Hint says how what was stored is had again.
 func (e *LostError) Hint() string {
-	return "restore the stream from its backup and start again: nothing is made again silently. Without one, the rows are still in the outbox table; to begin anew: " +
-		"drop the slot, delete the source's key in KV bucket " + Bucket + ", and start with slot.snapshot: publish"
+	return "restore the stream with everything that it has acknowledged and start again: nothing is made again silently. Without that, " + acceptHint
+}
+
+// acceptHint is the way on from a loss.
+const acceptHint = "tidegate accept shows what is given up, and with --yes lets the bridge go on from there; the rows are still in the outbox table"
+
+// LostCheckpointError says that the checkpoint is not there any more, or older than what was written to it.
+type LostCheckpointError struct {
+	Source, Reason string
+	Known          *Checkpoint // as it was written last
+	Now            *Checkpoint // as it is, nil where there is none
+}
+
+func (e *LostCheckpointError) Error() string {
+	text := fmt.Sprintf("verify checkpoint of source %q: %s; it was written at %s up to %s", e.Source, e.Reason,
+		e.Known.WrittenAt.UTC().Format(time.RFC3339), e.Known.Confirmable)
+	if !e.Known.W.IsZero() {
+		text += " (position " + e.Known.W.String() + ")"
+	}
+	if e.Now != nil {
+		text += fmt.Sprintf(", and says %s: NATS has lost what it acknowledged between the two", e.Now.Confirmable)
+	}
+	return text
+}
+
+// Hint says how the bridge goes on.
+func (e *LostCheckpointError) Hint() string {
+	return "was bucket " + Bucket + " deleted or restored? Look first whether the streams were too. " + acceptHint
 }
 
 // StolenError says that another process has written this source's checkpoint.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -20,22 +21,34 @@ func (c *Conn) ReadTail(ctx context.Context, s *Stream, after uint64, source str
 		return nil, err
 	}
 	t := newTail(s, source, state.Last)
-	end, err := c.lastOf(ctx, s, after, state.Last)
+	err = c.readHeaders(ctx, s, after, state.Last, func(_ string, h nats.Header, seq uint64) { t.take(h, seq) })
 	if err != nil {
 		return nil, err
 	}
+	return t, nil
+}
+
+// visit takes the subject, the headers and the sequence of a stored message.
+type visit func(subject string, h nats.Header, seq uint64)
+
+// readHeaders visits what s holds in (after, last], in order.
+func (c *Conn) readHeaders(ctx context.Context, s *Stream, after, last uint64, each visit) error {
+	end, err := c.lastOf(ctx, s, after, last)
+	if err != nil {
+		return err
+	}
 	if end <= after {
-		return t, nil
+		return nil
 	}
 	if s.Retention == jetstream.LimitsPolicy {
-		err = c.consumeTail(ctx, t, after, end)
+		err = c.consumeTail(ctx, s, after, end, each)
 	} else {
-		err = c.walkTail(ctx, t, after, end)
+		err = c.walkTail(ctx, s, after, end, each)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read stream %s after sequence %d: %w", s.Name, after, err)
+		return fmt.Errorf("read stream %s after sequence %d: %w", s.Name, after, err)
 	}
-	return t, nil
+	return nil
 }
 
 // lastOf asks the leader for the last message in (after, last] that still exists of those that a tail is read from;
@@ -101,14 +114,14 @@ const (
 
 // consumeTail reads through a consumer of its own, up to the message at end or, if that was removed meanwhile, to what
 // the leader then names as the last.
-func (c *Conn) consumeTail(ctx context.Context, t *Tail, after, end uint64) error {
+func (c *Conn) consumeTail(ctx context.Context, s *Stream, after, end uint64, each visit) error {
 	bounded, cancel := c.bounded(ctx)
 	defer cancel()
-	cons, err := c.js.CreateConsumer(bounded, t.Stream.Name, jetstream.ConsumerConfig{
+	cons, err := c.js.CreateConsumer(bounded, s.Name, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       after + 1,
 		AckPolicy:         jetstream.AckNonePolicy,
-		FilterSubjects:    c.consumerFilter(t.Stream),
+		FilterSubjects:    c.consumerFilter(s),
 		HeadersOnly:       true,
 		MemoryStorage:     true,
 		Replicas:          1,
@@ -117,7 +130,7 @@ func (c *Conn) consumeTail(ctx context.Context, t *Tail, after, end uint64) erro
 	if err != nil {
 		return fmt.Errorf("create consumer: %w", causeOf(bounded, err))
 	}
-	r := tailReader{tail: t, consumer: cons, read: after}
+	r := tailReader{each: each, consumer: cons, read: after, end: end}
 	for r.read < end {
 		n, err := r.batch()
 		if err != nil {
@@ -129,7 +142,7 @@ func (c *Conn) consumeTail(ctx context.Context, t *Tail, after, end uint64) erro
 		if err := pause(ctx, tailIdle); err != nil {
 			return err
 		}
-		if end, err = c.lastOf(ctx, t.Stream, r.read, end); err != nil {
+		if end, err = c.lastOf(ctx, s, r.read, end); err != nil {
 			return err
 		}
 	}
@@ -145,9 +158,10 @@ func (c *Conn) consumerFilter(s *Stream) []string {
 
 // tailReader reads what one consumer delivers and notices if something of it is lost on the way.
 type tailReader struct {
-	tail      *Tail
+	each      visit
 	consumer  jetstream.Consumer
 	read      uint64 // the last stream sequence
+	end       uint64 // nothing behind it is wanted
 	delivered uint64 // the last consumer sequence
 }
 
@@ -165,7 +179,9 @@ func (r *tailReader) batch() (n int, err error) {
 			return n, fmt.Errorf("%w: delivery %d came after %d", errIncomplete, meta.Sequence.Consumer, r.delivered)
 		}
 		r.delivered, r.read = meta.Sequence.Consumer, meta.Sequence.Stream
-		r.tail.take(m.Headers(), r.read)
+		if r.read <= r.end {
+			r.each(m.Subject(), m.Headers(), r.read)
+		}
 		n++
 	}
 	if err := batch.Error(); err != nil {
@@ -176,16 +192,16 @@ func (r *tailReader) batch() (n int, err error) {
 
 // walkTail asks for one message after the other. Streams that remove what was consumed do not allow a consumer beside
 // their own, or would keep messages for it.
-func (c *Conn) walkTail(ctx context.Context, t *Tail, after, end uint64) error {
+func (c *Conn) walkTail(ctx context.Context, s *Stream, after, end uint64, each visit) error {
 	for seq := after + 1; seq <= end; seq++ {
-		m, err := c.getMsg(ctx, t.Stream.Name, msgGet{Seq: seq, NextFor: ">"})
+		m, err := c.getMsg(ctx, s.Name, msgGet{Seq: seq, NextFor: ">"})
 		if err != nil {
 			return err
 		}
-		if m == nil || m.seq > t.Last {
+		if m == nil || m.seq > end {
 			return nil
 		}
-		t.take(m.header, m.seq)
+		each(m.subject, m.header, m.seq)
 		seq = m.seq
 	}
 	return nil

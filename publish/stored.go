@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,6 +18,7 @@ type storedMsg struct {
 	subject string
 	header  nats.Header
 	data    []byte
+	at      time.Time // when it was stored, by the server's clock
 }
 
 // msgGet is a question to STREAM.MSG.GET, which only a stream's leader answers; a direct get may be answered by a
@@ -31,10 +33,11 @@ type msgGet struct {
 func (c *Conn) getMsg(ctx context.Context, stream string, q msgGet) (*storedMsg, error) {
 	var answer struct {
 		Message struct {
-			Subject string `json:"subject"`
-			Seq     uint64 `json:"seq"`
-			Header  []byte `json:"hdrs"`
-			Data    []byte `json:"data"`
+			Subject string    `json:"subject"`
+			Seq     uint64    `json:"seq"`
+			Header  []byte    `json:"hdrs"`
+			Data    []byte    `json:"data"`
+			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
 	err := c.call(ctx, "STREAM.MSG.GET."+stream, q, &answer)
@@ -45,7 +48,7 @@ func (c *Conn) getMsg(ctx context.Context, stream string, q msgGet) (*storedMsg,
 	if err != nil {
 		return nil, fmt.Errorf("read a message of stream %s: %w", stream, err)
 	}
-	m := &storedMsg{seq: answer.Message.Seq, subject: answer.Message.Subject, data: answer.Message.Data}
+	m := &storedMsg{seq: answer.Message.Seq, subject: answer.Message.Subject, data: answer.Message.Data, at: answer.Message.Time}
 	if len(answer.Message.Header) > 0 {
 		if m.header, err = nats.DecodeHeadersMsg(answer.Message.Header); err != nil {
 			return nil, fmt.Errorf("read message %d of stream %s: %w", m.seq, stream, err)

@@ -27,12 +27,14 @@ type Stream struct {
 	conn     *Conn
 	own      []string // what the bridge publishes here
 	filter   []string // what a tail is read from; nil is everything
+	exact    uint64   // see KnowExactly
 	replyLen int
 }
 
 // State is what a stream holds. Last is never smaller than before, however much is removed.
 type State struct {
 	First, Last, Messages uint64
+	FirstAt, LastAt       time.Time // when these were stored, by the server's clock
 }
 
 // Covers reports whether the stream takes messages at subject.
@@ -50,6 +52,26 @@ func (s *Stream) ReadOnly(written []string) {
 	for _, subject := range append(append([]string(nil), s.own...), written...) {
 		s.filter = widen(s.filter, subject)
 	}
+}
+
+// KnowExactly says that messages up to the sequence may be of a history which the database has left, so that their
+// positions order nothing: in a tail such a message shows itself alone, by id and position together, and says nothing of
+// what its aggregate has passed.
+func (s *Stream) KnowExactly(upto uint64) { s.exact = upto }
+
+// OpenStream gives a stream as it is, neither made nor widened; own are the subjects that are published to it. A stream
+// that does not exist is a *LostError.
+func (c *Conn) OpenStream(ctx context.Context, name string, own []string) (*Stream, error) {
+	info, err := c.streamInfo(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, &LostError{Stream: name, Reason: "the stream does not exist any more"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read configuration of stream %s: %w", name, err)
+	}
+	s := &Stream{Name: name, conn: c, own: own}
+	s.take(&info.config)
+	return s, nil
 }
 
 // Info asks the stream's leader what it holds. A stream that is gone is a *LostError.
@@ -97,21 +119,27 @@ type streamInfo struct {
 	config jetstream.StreamConfig
 	raw    map[string]json.RawMessage
 	state  State
+	// created is when the stream was made, now when the server answered: zero before server 2.10.
+	created, now time.Time
 }
 
 func (c *Conn) streamInfo(ctx context.Context, name string) (*streamInfo, error) {
 	var answer struct {
 		Config json.RawMessage `json:"config"`
 		State  struct {
-			First    uint64 `json:"first_seq"`
-			Last     uint64 `json:"last_seq"`
-			Messages uint64 `json:"messages"`
+			First    uint64    `json:"first_seq"`
+			Last     uint64    `json:"last_seq"`
+			Messages uint64    `json:"messages"`
+			FirstAt  time.Time `json:"first_ts"`
+			LastAt   time.Time `json:"last_ts"`
 		} `json:"state"`
+		Created time.Time `json:"created"`
+		Now     time.Time `json:"ts"`
 	}
 	if err := c.call(ctx, "STREAM.INFO."+name, nil, &answer); err != nil {
 		return nil, err
 	}
-	info := &streamInfo{state: State(answer.State)}
+	info := &streamInfo{state: State(answer.State), created: answer.Created, now: answer.Now}
 	if err := json.Unmarshal(answer.Config, &info.config); err != nil {
 		return nil, fmt.Errorf("read configuration of stream %s: %w", name, err)
 	}

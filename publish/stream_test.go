@@ -21,7 +21,7 @@ func TestStreamIsMadeAsConfigured(t *testing.T) {
 	}
 	put(t, c, rowFor(s, "a", 1))
 	state, err := s.Info(testContext(t))
-	if err != nil || state != (State{First: 1, Last: 1, Messages: 1}) {
+	if err != nil || state.First != 1 || state.Last != 1 || state.Messages != 1 || state.LastAt.IsZero() {
 		t.Fatalf("state %+v, %v", state, err)
 	}
 }

@@ -21,6 +21,7 @@ type Tail struct {
 	source  string
 	seqs    map[string]uint64         // by message id
 	highest map[string]event.Position // by aggregate key
+	exact   map[string]event.Position // by message id, of those that only show themselves: see Stream.KnowExactly
 	lastID  string                    // of the message at Last, if it is the source's
 	scratch []byte
 }
@@ -28,7 +29,7 @@ type Tail struct {
 func newTail(s *Stream, source string, last uint64) *Tail {
 	return &Tail{
 		Stream: s, Last: last, source: source,
-		seqs: make(map[string]uint64), highest: make(map[string]event.Position),
+		seqs: make(map[string]uint64), highest: make(map[string]event.Position), exact: make(map[string]event.Position),
 	}
 }
 
@@ -37,7 +38,7 @@ func (t *Tail) Mark() Mark { return Mark{Seq: t.Last, MsgID: t.lastID} }
 
 // Stored reports whether the tail shows that r is stored: see Has. A Late row is known by its id alone.
 func (t *Tail) Stored(r *Row) (seq uint64, ok bool) {
-	if seq, ok = t.seqs[r.Msg.ID]; ok {
+	if seq, ok = t.seqs[r.Msg.ID]; ok && t.isSame(t.exact[r.Msg.ID], r.Position) {
 		return seq, true
 	}
 	return 0, !r.Late && t.passed(r.Aggregate, r.Position)
@@ -46,11 +47,14 @@ func (t *Tail) Stored(r *Row) (seq uint64, ok bool) {
 // Has reports whether the tail shows that a row is stored: its id was read, at seq; or a position of its aggregate was
 // read that is not before the row's, and seq is 0, for the message itself may have given way to a newer one.
 func (t *Tail) Has(msgID, aggregate []byte, p event.Position) (seq uint64, ok bool) {
-	if seq, ok = t.seqs[string(msgID)]; ok {
+	if seq, ok = t.seqs[string(msgID)]; ok && t.isSame(t.exact[string(msgID)], p) {
 		return seq, true
 	}
 	return 0, t.passed(aggregate, p)
 }
+
+// isSame reports whether a row at p is the message whose id it has: one that must be known exactly stands at its position.
+func (t *Tail) isSame(exact, p event.Position) bool { return exact.IsZero() || exact == p }
 
 func (t *Tail) passed(aggregate []byte, p event.Position) bool {
 	if p.IsZero() {
@@ -79,6 +83,11 @@ func (t *Tail) take(h nats.Header, seq uint64) {
 	if p.Compare(t.Highest) > 0 {
 		t.Highest = p
 	}
+	if seq <= t.Stream.exact {
+		t.exact[id] = p
+		return
+	}
+	delete(t.exact, id)
 	aggType, ok1 := event.DecodeHeaderValue(h.Get(event.HeaderAggregateType))
 	aggID, ok2 := event.DecodeHeaderValue(h.Get(event.HeaderAggregateID))
 	if !ok1 || !ok2 {

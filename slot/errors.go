@@ -14,6 +14,10 @@ var ErrSilent = errors.New("read replication stream: the server does not answer"
 // ErrMalformed ends a stream whose framing cannot be understood.
 var ErrMalformed = errors.New("read replication stream: malformed message")
 
+// ErrNotHeld is what a *RefusedError wraps when the slot is not held by the walsender that has just taken it: another
+// server answers by SQL, or the walsender was ended in between.
+var ErrNotHeld = errors.New("the walsender does not hold the slot")
+
 // RefusedError says that PostgreSQL, or a check of ours, does not allow what is configured.
 type RefusedError struct {
 	Check string // what was checked: "wal_level"

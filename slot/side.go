@@ -166,6 +166,7 @@ func heldPosition(ctx context.Context, c Config, pid int) (confirmed, end decode
 		return 0, 0, &RefusedError{
 			Check: "postgres.replication_url",
 			Seen:  fmt.Sprintf("the server of postgres.url does not show slot %s as held by walsender %d", c.Slot, pid),
+			Err:   ErrNotHeld,
 			Fix:   "let postgres.url and postgres.replication_url lead to the same server and database",
 		}
 	}

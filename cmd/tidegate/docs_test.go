@@ -67,6 +67,9 @@ func describeCommand(b *strings.Builder, cmd *cobra.Command) {
 		text = cmd.Short + "."
 	}
 	fmt.Fprintf(b, "%s\n\n```\n%s\n", text, cmd.UseLine())
+	if cmd.Example != "" {
+		fmt.Fprintf(b, "\n%s\n", cmd.Example)
+	}
 	if flags := strings.TrimRight(cmd.LocalFlags().FlagUsages(), "\n"); flags != "" {
 		fmt.Fprintf(b, "\n%s\n", flags)
 	}

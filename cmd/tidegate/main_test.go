@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"sql": runSQL, "lockmigrations": lockMigrations, "waitblocked": waitBlocked},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"sql": runSQL, "lockmigrations": lockMigrations, "waitblocked": waitBlocked, "parkrows": parkRows, "bridge": startBridge},
 	})
 }
 

@@ -199,12 +199,23 @@ func explainMigration(err error) error {
 		e.Hint = "install PostGIS on the database server, such as: apt-get install postgresql-15-postgis-3"
 	case pg != nil && pg.Code == "42501" && !errors.As(err, &connect):
 		e.Hint = "run it as the owner of the database, or let a DBA run what tidegate migrate sql prints"
-	case slot.Explain(err) != "":
-		e.Hint = slot.Explain(err)
-	case errors.As(err, &connect):
-		e.Hint = "check host, port and database in postgres.url (or --url), and that the server is running"
+	default:
+		e.Hint = connectHint(err, "postgres.url (or --url)")
 	}
 	return e
+}
+
+// connectHint says what can be done about an error of the server or of the way to it, "" where that is not known. The
+// way is written in url.
+func connectHint(err error, url string) string {
+	if hint := slot.Explain(err); hint != "" {
+		return hint
+	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return "check host, port and database in " + url + ", and that the server is running"
+	}
+	return ""
 }
 
 // oneLine brings an error of pgx, which gives each address that it tried a line, into the form of this program's.

@@ -34,6 +34,8 @@ func newRootCmd() *cobra.Command {
 		newRunCmd(s),
 		newDemoCmd(runBridge),
 		newMigrateCmd(s),
+		newParkedCmd(s),
+		newAcceptCmd(s),
 		newConfigCmd(s),
 		newVersionCmd(),
 	)

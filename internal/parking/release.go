@@ -6,18 +6,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// releasable takes a bounded piece of what may go on. Its parameters: source, upto, copied, skip, limit, bytes.
+// releasable takes a bounded piece of what may go on. Its parameters: source, upto, copied, skip, limit, bytes. A window
+// rather than a join with the parked rows: what it costs does not depend on statistics of a table that changes at once.
 const releasable = `
-WITH blocking AS (
-  SELECT DISTINCT ON (aggregate) aggregate, ord, position FROM tidegate.parked
-   WHERE source = $1 AND state = 'parked' AND aggregate <> '' ORDER BY aggregate, ord, position
+WITH queue AS (
+  SELECT id, ord, position, state, bytes, aggregate <> '' AND coalesce(bool_or(state = 'parked') OVER (
+           PARTITION BY aggregate ORDER BY ord, position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), false) AS blocked
+    FROM tidegate.parked WHERE source = $1 AND state <> 'discarded'
+     AND EXISTS (SELECT FROM tidegate.parked WHERE source = $1 AND state IN ('held', 'retry', 'releasing', 'discard'))
 ), ready AS (
-  SELECT p.id, p.ord, p.position, p.bytes
-    FROM tidegate.parked p LEFT JOIN blocking b ON b.aggregate = p.aggregate AND (b.ord, b.position) < (p.ord, p.position)
-   WHERE p.source = $1 AND p.state IN ('held', 'retry', 'releasing', 'discard')
-     AND CASE WHEN p.ord < 0 THEN $3 ELSE p.position <= $2 END
-     AND (b.aggregate IS NULL OR p.state = 'discard' OR ($4 AND p.state <> 'held'))
-   ORDER BY p.ord, p.position LIMIT $5
+  SELECT id, ord, position, bytes FROM queue
+   WHERE state <> 'parked' AND (NOT blocked OR state = 'discard' OR ($4 AND state <> 'held'))
+     AND CASE WHEN ord < 0 THEN $3 ELSE position <= $2 END
+   ORDER BY ord, position LIMIT $5
 ), bounded AS (
   SELECT id, sum(bytes) OVER (ORDER BY ord, position) - bytes AS before FROM ready
 )

@@ -34,6 +34,11 @@ func (b *Bridge) attempt(ctx context.Context) error {
 	if err != nil {
 		return fromNATS(err)
 	}
+	if cp == nil && srv.Slot != nil {
+		if err := b.checkpointMissing(ctx, srv.Slot); err != nil {
+			return err
+		}
+	}
 	next, err := b.situation(ctx, sql, srv, cp).decide()
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ type Bridge struct {
 	outboxes []*outbox
 	pool     rowPool
 	drift    driftWatch
+	pulse    *pulse
 
 	link   *link
 	conn   *publish.Conn
@@ -54,7 +55,7 @@ type Bridge struct {
 // New makes a Bridge of a configuration that config.Load found consistent. Nothing is connected yet.
 func New(cfg *config.Config, log *slog.Logger) (*Bridge, error) {
 	b := &Bridge{
-		cfg: cfg, log: log, link: newLink(),
+		cfg: cfg, log: log, link: newLink(), pulse: newPulse(),
 		metrics: NewMetrics(cfg.Slot.Name),
 		health:  admin.NewHealth(cfg.HTTP.ReadyGrace),
 		slot: slot.Config{
@@ -116,7 +117,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}()
 	var watching sync.WaitGroup
 	watching.Go(func() { b.watchSlot(ctx) })
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx)) // as long as anything is sent
+	watching.Go(func() { b.pulse.watch(beating) })
 	err = b.bridge(ctx)
+	stopBeating()
 	cancel()
 	watching.Wait()
 	return errors.Join(err, <-served)
@@ -212,7 +216,7 @@ func (b *Bridge) connectNATS(ctx context.Context) error {
 			Name: "tidegate " + b.cfg.Source.Name, URL: n.URL, Context: n.Context,
 			CredsFile: n.CredsFile, NKeyFile: n.NKeyFile, User: n.User, Password: n.Password, Token: n.Token,
 			TLS:         publish.TLS(n.TLS),
-			InboxPrefix: n.InboxPrefix, Domain: n.JetStreamDomain,
+			InboxPrefix: n.InboxPrefix, Domain: n.JetStreamDomain, Fence: b.pulse.fence,
 		}, b.log, publish.Hooks{Disconnected: b.link.lost, Reconnected: b.link.back, Refused: b.link.refused})
 		if err != nil {
 			return fromNATS(err)
@@ -239,16 +243,21 @@ func (b *Bridge) replicas() int {
 	return n
 }
 
+// subjectsOf gives what the outboxes publish to a stream.
+func (b *Bridge) subjectsOf(stream string) (subjects []string) {
+	for _, o := range b.outboxes {
+		if s := o.route.Subjects(); o.streamName == stream && !slices.Contains(subjects, s) {
+			subjects = append(subjects, s)
+		}
+	}
+	return subjects
+}
+
 // ensureStreams makes or checks every stream that an outbox names. A stream that the checkpoint knows is never made.
 func (b *Bridge) ensureStreams(ctx context.Context, cp *publish.Checkpoint) ([]*publish.Stream, error) {
 	var streams []*publish.Stream
 	for _, sc := range b.cfg.Streams {
-		var subjects []string
-		for _, o := range b.outboxes {
-			if s := o.route.Subjects(); o.streamName == sc.Name && !slices.Contains(subjects, s) {
-				subjects = append(subjects, s)
-			}
-		}
+		subjects := b.subjectsOf(sc.Name)
 		if len(subjects) == 0 {
 			continue
 		}
@@ -261,7 +270,9 @@ func (b *Bridge) ensureStreams(ctx context.Context, cp *publish.Checkpoint) ([]*
 			DuplicateWindow: sc.DuplicateWindow, Storage: jetstream.FileStorage,
 		}, subjects, named)
 		if lost := (*publish.LostError)(nil); named && errors.As(err, &lost) {
-			lost.From, lost.To = 1, cp.Streams[sc.Name].Seq
+			seen := cp.Witnesses[sc.Name]
+			lost.From, lost.To, lost.After = max(1, seen.First), cp.Streams[sc.Name].Seq, seen.FirstAt
+			err = withRange(err, cp)
 		}
 		if err != nil {
 			return nil, fromNATS(err)

@@ -33,12 +33,13 @@ type covered struct {
 	point       publish.Checkpoint
 	upto        uint64
 	confirmable decoder.LSN
+	newest      map[*publish.Stream]publish.Mark // the streams must still have these when it is written
 }
 
 // startCheckpoint writes the checkpoint when that is due, in the background: rows go on meanwhile.
 func (s *session) startCheckpoint(now time.Time) {
 	age := now.Sub(s.savedAt)
-	if s.saving || now.Before(s.notBefore) || age < checkpointEvery && !s.lanes.CheckpointDue() || !s.bridge.link.state().up {
+	if s.saving || s.doubted.Load() || now.Before(s.notBefore) || age < checkpointEvery && !s.lanes.CheckpointDue() || !s.bridge.link.state().up {
 		return
 	}
 	c := s.cover(now)
@@ -51,15 +52,24 @@ func (s *session) startCheckpoint(now time.Time) {
 	s.spawn(func(ctx context.Context) {
 		bounded, cancel := context.WithTimeout(ctx, checkpointTimeout)
 		defer cancel()
-		err := fromNATS(s.bridge.points.Save(bounded, &c.point))
+		err := s.save(bounded, &c)
 		s.post(ctx, func(now time.Time) error { return s.checkpointWritten(c, err, now) })
 	})
+}
+
+// save writes a checkpoint, once the streams have shown that they are those which acknowledged what it covers.
+func (s *session) save(ctx context.Context, c *covered) error {
+	if err := s.glance(ctx, c.newest); err != nil {
+		return fromNATS(withRange(err, &c.point))
+	}
+	c.point.Witnesses = s.witnesses()
+	return fromNATS(s.bridge.points.Save(ctx, &c.point))
 }
 
 // confirmCovered confirms what is finished and was in the checkpoint before the session began: after a crash PostgreSQL
 // goes back to before what it had been told, and NATS need not be told again.
 func (s *session) confirmCovered() {
-	if done := s.tracker.confirmable; done > 0 && done <= s.saved.Confirmable {
+	if done := s.tracker.confirmable; done > 0 && done <= s.saved.Confirmable && !s.doubted.Load() {
 		s.stream.Confirm(done)
 	}
 }
@@ -85,7 +95,7 @@ func (s *session) cover(now time.Time) covered {
 	if s.copied() {
 		point.Phase = ""
 	}
-	return covered{point, p.Upto, s.tracker.confirmable}
+	return covered{point, p.Upto, s.tracker.confirmable, s.newest()}
 }
 
 // checkpointWritten lets PostgreSQL know what NATS now knows.

@@ -8,6 +8,7 @@ import (
 	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/event"
 	"github.com/tidegate-cdc/tidegate/internal/backfill"
+	"github.com/tidegate-cdc/tidegate/internal/divergence"
 	"github.com/tidegate-cdc/tidegate/internal/exit"
 	"github.com/tidegate-cdc/tidegate/publish"
 	"github.com/tidegate-cdc/tidegate/slot"
@@ -17,14 +18,14 @@ import (
 var errShutdown = errors.New("postgres is shutting down")
 
 // verdicts decides about the ends of sessions, one after the other.
-type verdicts struct{ malformed bool }
+type verdicts struct{ doubtful bool }
 
-// of gives what failure gives, except that bytes which make no sense are given one more connection: what broke them may
-// have been on the way.
+// of gives what failure gives, except that what may have been an accident is given one more connection: bytes which make
+// no sense may have been broken on the way, and a walsender that holds no slot may have been ended while it was looked for.
 func (v *verdicts) of(err error) error {
-	again := v.malformed
-	v.malformed = errors.Is(err, slot.ErrMalformed) || errors.Is(err, decoder.ErrMalformed)
-	if v.malformed && !again {
+	again := v.doubtful
+	v.doubtful = errors.Is(err, slot.ErrMalformed) || errors.Is(err, decoder.ErrMalformed) || errors.Is(err, slot.ErrNotHeld)
+	if v.doubtful && !again {
 		return nil
 	}
 	return failure(err)
@@ -49,6 +50,8 @@ func reconnectOf(err error) (s, reason string) {
 		return string(sidePostgres), "shutdown"
 	case errors.Is(err, slot.ErrSilent):
 		return string(sidePostgres), "silent"
+	case errors.Is(err, errFrozen):
+		return string(sidePostgres), "frozen"
 	case errors.Is(err, errElsewhere), errors.As(err, &active), isStolen(err):
 		return string(sidePostgres), "taken"
 	case errors.As(err, &nats):
@@ -117,7 +120,7 @@ func judgeSlot(err error) (int, string, bool) {
 		timeout *slot.CreateTimeoutError
 	)
 	switch {
-	case errors.Is(err, errShutdown), errors.Is(err, errElsewhere), errors.Is(err, slot.ErrSilent), errors.As(err, &active):
+	case errors.Is(err, errShutdown), errors.Is(err, errElsewhere), errors.Is(err, errFrozen), errors.Is(err, slot.ErrSilent), errors.As(err, &active):
 		return transient, "", true
 	case errors.As(err, &refused):
 		return exit.Postgres, refused.Hint(), true
@@ -151,8 +154,11 @@ func judgeNATS(err error) (int, string, bool) {
 		refused *publish.RefusedError
 		stolen  *publish.StolenError
 		covered *publish.NotCoveredError
+		parted  *divergence.PartedError
 	)
 	switch {
+	case errors.As(err, &parted):
+		return exit.Drift, parted.Hint(), true
 	case errors.As(err, &covered):
 		return exit.Drift, covered.Hint(), true
 	case errors.As(err, &stolen): // another instance has the source now: stand by

@@ -140,3 +140,14 @@ func TestBytesThatMakeNoSenseAreGivenOneMoreConnection(t *testing.T) {
 		t.Fatalf("the second time in a row: %v", err)
 	}
 }
+
+func TestWalsenderThatLosesTheSlotWhileItIsTakenIsGivenOneMoreConnection(t *testing.T) {
+	var judge verdicts
+	elsewhere := fmt.Errorf("read slot position: %w", &slot.RefusedError{Check: "postgres.replication_url", Err: slot.ErrNotHeld})
+	if err := judge.of(elsewhere); err != nil {
+		t.Fatalf("the first time: %v", err)
+	}
+	if err := judge.of(elsewhere); exit.Code(err) != exit.Postgres {
+		t.Fatalf("the second time in a row: %v", err)
+	}
+}

@@ -66,7 +66,7 @@ func settleTime(why error) time.Duration {
 		return settleShutdown
 	case errors.Is(why, context.Canceled):
 		return settleStop
-	case isPoison(why), isNotCovered(why):
+	case isPoison(why), isNotCovered(why), isLost(why):
 		return 0
 	}
 	return settleLost
@@ -74,7 +74,7 @@ func settleTime(why error) time.Duration {
 
 // finalCheckpoint writes what is finished, unless somebody else has taken the source over.
 func (s *session) finalCheckpoint(why error) error {
-	if link := s.bridge.link.state(); isStolen(why) || !link.up || link.fatal != nil {
+	if link := s.bridge.link.state(); isStolen(why) || isLost(why) || !link.up || link.fatal != nil {
 		return nil
 	}
 	patience := checkpointTimeout
@@ -99,7 +99,7 @@ func (s *session) finalCheckpoint(why error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return s.checkpointWritten(c, fromNATS(s.bridge.points.Save(ctx, &c.point)), now)
+	return s.checkpointWritten(c, s.save(ctx, &c), now)
 }
 
 // part takes leave of PostgreSQL: with a last status where it can be sent, in any case for good.
@@ -132,6 +132,15 @@ func isPoison(err error) bool {
 func isStolen(err error) bool {
 	var stolen *publish.StolenError
 	return errors.As(err, &stolen)
+}
+
+// isLost reports whether NATS has lost what it acknowledged: nothing may be confirmed any more.
+func isLost(err error) bool {
+	var (
+		stream     *publish.LostError
+		checkpoint *publish.LostCheckpointError
+	)
+	return errors.As(err, &stream) || errors.As(err, &checkpoint)
 }
 
 func isNotCovered(err error) bool {

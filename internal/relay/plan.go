@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidegate-cdc/tidegate/decoder"
-	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/internal/divergence"
 	"github.com/tidegate-cdc/tidegate/internal/exit"
 	"github.com/tidegate-cdc/tidegate/publish"
 	"github.com/tidegate-cdc/tidegate/slot"
@@ -114,63 +113,34 @@ func (s situation) dropped() error {
 		Code: exit.SlotLost,
 		Err: fmt.Errorf("resume slot %s: it does not exist any more, but the checkpoint names it: events committed after %s (%s) and before now may be missing",
 			s.slotName, cp.Confirmable, cp.CommittedAt.UTC().Format(time.RFC3339)),
-		Hint: "find out who dropped it. Nothing is made again silently; the rows of that time are in the outbox table. " + startOver(cp.Source),
+		Hint: fmt.Sprintf("find out who dropped it. Nothing is made again silently; the rows of that time are in the outbox table. "+
+			"To go on from now: SELECT pg_create_logical_replication_slot('%s', '%s'), then tidegate accept. "+
+			"To publish the whole table again: docs/operations.md, \"The slot was dropped\"", s.slotName, slot.Plugin),
 	}
-}
-
-// server is what a replication connection says of its server.
-type server struct {
-	identity  publish.Identity
-	timeline  uint32
-	walEnd    decoder.LSN
-	confirmed decoder.LSN // the slot's confirmed_flush_lsn
-	history   slot.History
 }
 
 // compare checks that the checkpoint and the server belong to one history. It is asked on every connect, as a standby
 // may have been promoted, or a backup restored, under a living process.
-func (s server) compare(cp *publish.Checkpoint) error {
-	if cp.Identity != s.identity {
-		return ofAnother(cp, s.identity)
+func compare(cp *publish.Checkpoint, s *divergence.Server) error {
+	if cp.Identity != s.Identity {
+		return ofAnother(cp, s.Identity)
 	}
-	if cp.Confirmable < s.confirmed {
+	if parted := s.Parted(cp); parted != nil {
+		return parted
+	}
+	if cp.Confirmable < s.Confirmed {
 		return &exit.Error{
 			Code: exit.NATS,
-			Err: fmt.Errorf("compare checkpoint of source %q: it ends at %s, but the slot was confirmed up to %s: NATS has lost what it acknowledged between the two",
-				cp.Source, cp.Confirmable, s.confirmed),
-			Hint: "was NATS restored from a backup? The rows of that range are in the outbox table. " + startOver(cp.Source),
+			Err: fmt.Errorf("compare checkpoint of source %q: it ends at %s (%s), but the slot was confirmed up to %s: NATS has lost what it acknowledged between the two",
+				cp.Source, cp.Confirmable, cp.CommittedAt.UTC().Format(time.RFC3339), s.Confirmed),
+			Hint: "was NATS restored from a backup, or the slot moved? " + acceptHint,
 		}
-	}
-	return s.comparePosition(cp)
-}
-
-func (s server) comparePosition(cp *publish.Checkpoint) error {
-	switch {
-	case s.walEnd < cp.W.Commit:
-		return s.diverged(cp, fmt.Sprintf("the server's WAL ends at %s, before what was published from it (%s)", s.walEnd, cp.W.Commit))
-	case cp.W == (event.Position{}) || cp.W.Timeline == s.timeline:
-		return nil
-	case cp.W.Timeline > s.timeline:
-		return s.diverged(cp, fmt.Sprintf("the server is on timeline %d, events of timeline %d were published", s.timeline, cp.W.Timeline))
-	}
-	end, known := s.history.Switch(cp.W.Timeline)
-	switch {
-	case !known:
-		return s.diverged(cp, fmt.Sprintf("timeline %d, on which the last event was published, is not in the history of timeline %d", cp.W.Timeline, s.timeline))
-	case cp.W.Commit >= end:
-		return s.diverged(cp, fmt.Sprintf("timeline %d ended at %s, but events up to %s were published from it: this server never had those behind %s",
-			cp.W.Timeline, end, cp.W.Commit, end))
 	}
 	return nil
 }
 
-func (s server) diverged(cp *publish.Checkpoint, why string) error {
-	return &exit.Error{
-		Code: exit.Drift,
-		Err:  fmt.Errorf("compare checkpoint of source %q (position %s): %s", cp.Source, cp.W, why),
-		Hint: "was a standby promoted that lacked the last transactions, or a backup restored? Published events that the database does not have must be judged by their consumers. " + startOver(cp.Source),
-	}
-}
+// acceptHint is the way on where nothing better can be had again.
+const acceptHint = "tidegate accept shows what is given up, and with --yes lets the bridge go on from the slot; the rows are still in the outbox table"
 
 // ofAnother is the error of a checkpoint that belongs to another database or slot.
 func ofAnother(cp *publish.Checkpoint, here publish.Identity) error {
@@ -178,14 +148,9 @@ func ofAnother(cp *publish.Checkpoint, here publish.Identity) error {
 		Code: exit.Drift,
 		Err: fmt.Errorf("compare checkpoint of source %q: it belongs to %s, this is %s",
 			cp.Source, describe(cp.Identity), describe(here)),
-		Hint: "two databases into one NATS need two names: set source.name; a copy of production must not publish as production",
+		Hint: "two databases into one NATS need two names: set source.name; a copy of production must not publish as production. " +
+			"Only where this is the same database after an upgrade: tidegate accept",
 	}
-}
-
-// startOver says how a source is begun anew where its history cannot be continued.
-func startOver(source string) string {
-	return fmt.Sprintf("To begin anew: drop the slot if it is there, nats kv del %s %s, and start with slot.snapshot: publish; "+
-		"every row of the table is then published again, with its old Nats-Msg-Id and Tidegate-Late: initial (docs/operations.md, \"The slot was dropped\")", publish.Bucket, source)
 }
 
 func describe(i publish.Identity) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/internal/divergence"
 	"github.com/tidegate-cdc/tidegate/internal/exit"
 	"github.com/tidegate-cdc/tidegate/publish"
 	"github.com/tidegate-cdc/tidegate/slot"
@@ -124,7 +125,10 @@ func TestCheckpointOfAnotherHistoryIsRefused(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cp := &publish.Checkpoint{Source: "app", Identity: me, W: tc.w, Confirmable: tc.confirmable}
-			err := server{identity: tc.identity, timeline: 3, walEnd: 0x8000, confirmed: 0x5100, history: history}.compare(cp)
+			err := compare(cp, &divergence.Server{Identity: tc.identity, Timeline: 3, WALEnd: 0x8000, Confirmed: 0x5100, History: history})
+			if err != nil {
+				err = failure(err)
+			}
 			var coded *exit.Error
 			switch {
 			case tc.code == 0 && err != nil:

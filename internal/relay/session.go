@@ -44,6 +44,7 @@ type session struct {
 	checkpointing
 	reconciling
 	aside
+	watching
 	drops     uint64    // disconnections of NATS that were dealt with
 	rechecked time.Time // when the streams were last asked whether they still fit
 	results   chan result
@@ -104,6 +105,7 @@ func (s *session) openLanes() error {
 func (s *session) run(ctx context.Context) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
+	defer s.bridge.pulse.during(leave, s.bridge.conn.Drop)()
 	// The parts end with work, not with ctx: on a stop they go on until what is in flight is settled.
 	work, halt := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
@@ -213,6 +215,7 @@ func (s *session) stay(ctx context.Context, start func(func(context.Context) err
 		s.openGate()
 	}
 	start(s.watchDrift)
+	start(s.watchStreams)
 	err := whyEnded(ctx, s.loop(ctx))
 	b.health.Rest()
 	s.source.gate.Store(false)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/internal/divergence"
 	"github.com/tidegate-cdc/tidegate/internal/exit"
 	"github.com/tidegate-cdc/tidegate/internal/lookup"
 	"github.com/tidegate-cdc/tidegate/publish"
@@ -48,7 +49,8 @@ func (s *session) load(ctx context.Context) error {
 	case cp == nil || cp.Phase != "":
 		cp, err = s.firstCheckpoint(ctx, cp, me)
 	default:
-		err = server{me, sys.Timeline, sys.WALEnd, s.confirmed, s.history}.compare(cp)
+		srv := &divergence.Server{Identity: me, Timeline: sys.Timeline, WALEnd: sys.WALEnd, Confirmed: s.confirmed, History: s.history}
+		err = s.listParted(ctx, cp, srv, compare(cp, srv))
 	}
 	if err != nil {
 		return err
@@ -90,8 +92,9 @@ func (s *session) readTail(ctx context.Context, st *publish.Stream) error {
 	}
 	mark := cp.Streams[st.Name]
 	st.ReadOnly(cp.Subjects[st.Name])
-	if err := s.bridge.conn.VerifyMark(ctx, st, mark); err != nil {
-		return fromNATS(err)
+	st.KnowExactly(cp.OtherHistory[st.Name])
+	if err := s.watching.begin(ctx, st, cp.Witnesses[st.Name], mark); err != nil {
+		return fromNATS(withRange(err, &cp))
 	}
 	tail, err := s.bridge.conn.ReadTail(ctx, st, mark.Seq, cp.Source)
 	if err != nil {

@@ -127,6 +127,9 @@ func (n *NATSServer) greets() bool {
 // Address is host and port, the same after every restart.
 func (n *NATSServer) Address() string { return "127.0.0.1:" + strconv.Itoa(n.port) }
 
+// StoreDir is where JetStream keeps its files; they are the test's while the server is stopped.
+func (n *NATSServer) StoreDir() string { return filepath.Join(n.held.Dir(), "store") }
+
 // PID is the process id of the last start.
 func (n *NATSServer) PID() int { return n.process.PID() }
 

@@ -144,3 +144,36 @@ func (pg *PG) Set(t testing.TB, name, value string) {
 		t.Fatal(err)
 	}
 }
+
+// Backup stops the cluster, copies its data folder and starts it again.
+func (pg *PG) Backup(t testing.TB) {
+	t.Helper()
+	pg.Stop(t, Fast)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := pg.Cluster.Backup(ctx); err != nil {
+		t.Fatal(err)
+	}
+	pg.Start(t)
+}
+
+// Restore stops the cluster and starts it as it was at the time of Backup.
+func (pg *PG) Restore(t testing.TB) { pg.restore(t, false) }
+
+// FailOver is Restore to a standby that had come as far as Backup, and is promoted now: a new timeline begins.
+func (pg *PG) FailOver(t testing.TB) {
+	t.Helper()
+	pg.restore(t, true)
+	pg.admin(t, "postgres", "SELECT pg_promote()")
+}
+
+func (pg *PG) restore(t testing.TB, standby bool) {
+	t.Helper()
+	pg.Stop(t, Immediate)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := pg.Cluster.Restore(ctx, standby); err != nil {
+		t.Fatal(err)
+	}
+	pg.Start(t)
+}
