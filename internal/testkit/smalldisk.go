@@ -61,11 +61,11 @@ func NewSmallDisk(t testing.TB, bytes int) *SmallDisk {
 	return &SmallDisk{dir}
 }
 
-// Grow gives the filesystem another size, in bytes.
-func (d *SmallDisk) Grow(t testing.TB, bytes int) {
+// Resize gives the filesystem another size, in bytes: a smaller one, too, while what it holds fits.
+func (d *SmallDisk) Resize(t testing.TB, bytes int) {
 	t.Helper()
 	if out, err := exec.Command("mount", "-o", fmt.Sprintf("remount,size=%d", bytes), d.Dir).CombinedOutput(); err != nil {
-		t.Fatalf("grow %s: %v: %s", d.Dir, err, out)
+		t.Fatalf("resize %s: %v: %s", d.Dir, err, out)
 	}
 }
 

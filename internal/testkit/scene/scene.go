@@ -74,6 +74,7 @@ type Scene struct {
 
 	foreigners sync.Mutex // held while one of them publishes: what is theirs is always known exactly
 	foreign    uint64
+	gone       uint64
 }
 
 // New starts what Options does not bring, and makes the outbox.
@@ -167,7 +168,14 @@ func (s *Scene) Stored() (uint64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return stream.CachedInfo().State.LastSeq - s.foreign, true
+	return stream.CachedInfo().State.LastSeq + s.gone - s.foreign, true
+}
+
+// Gone says that the stream begins again at its first sequence, without n messages that Stored goes on to count.
+func (s *Scene) Gone(n uint64) {
+	s.foreigners.Lock()
+	defer s.foreigners.Unlock()
+	s.gone += n
 }
 
 // PublishForeign stores a message that is not of the source.
