@@ -28,8 +28,6 @@ type session struct {
 	// confirmed is the slot's confirmed_flush_lsn when it was taken: nothing of an earlier session counts.
 	confirmed decoder.LSN
 
-	checked time.Time // when publication and tables were found to be as configured
-
 	source *source
 	stage  *stage
 	in     *queue // source -> stage
@@ -145,7 +143,7 @@ func (s *session) run(ctx context.Context) error {
 		start(s.stage.run)
 		err = s.stay(ctx, start)
 	}
-	err = whyEnded(ctx, err)
+	err = s.explainDrift(whyEnded(ctx, err))
 	stopReading()
 	<-read
 	s.part(err)
@@ -221,7 +219,7 @@ func (s *session) quiet() {
 	m.active.Set(0)
 	m.inFlight.Set(0)
 	m.inFlightB.Set(0)
-	for _, what := range []string{problemNATS, problemPublish, problemLookup, problemCheckpoint} {
+	for _, what := range []string{problemNATS, problemPublish, problemLookup, problemCheckpoint, problemDrift} {
 		h.Clear(what)
 	}
 }
@@ -232,6 +230,7 @@ const (
 	problemPublish    = "publish"
 	problemLookup     = "lookup"
 	problemCheckpoint = "checkpoint"
+	problemDrift      = "drift"
 )
 
 // openGate lets rows of the stream come.
