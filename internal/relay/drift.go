@@ -202,7 +202,7 @@ func (s *session) watchDrift(work context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		if time.Since(last) < driftEvery || !s.unproven() {
+		if !last.IsZero() && (time.Since(last) < driftEvery || !s.unproven()) {
 			continue
 		}
 		last = time.Now()
