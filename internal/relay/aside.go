@@ -69,7 +69,7 @@ func (s *session) openParking(ctx context.Context) error {
 
 // setsAside reports whether a row goes to the store, or behind one that does, and not into the stream.
 func (s *session) setsAside(r *row) bool {
-	if s.keeper == nil || r.outbox == nil || isDrift(r.poison) {
+	if s.keeper == nil || r.outbox == nil || isSchema(r.poison) {
 		return false
 	}
 	return r.poison != nil || len(s.held) > 0 && s.held[string(r.pub.Aggregate)] != nil
@@ -240,8 +240,8 @@ func (s *session) setStats(stats parking.Stats, now time.Time) {
 	s.bridge.health.Degrade(problemParked, parkedText(stats))
 }
 
-// isDrift reports a table that cannot be read in its present shape: that is no row's fault.
-func isDrift(err error) bool {
+// isSchema reports a table that cannot be read in its present shape: that is no row's fault.
+func isSchema(err error) bool {
 	var schema *event.SchemaError
 	return errors.As(err, &schema)
 }
