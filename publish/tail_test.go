@@ -228,3 +228,33 @@ func TestMarkIsVerified(t *testing.T) {
 		t.Errorf("a deleted stream that a checkpoint names was made again: %v", err)
 	}
 }
+
+// Two histories of a database share positions that mean different rows.
+func TestMessagesOfAnotherHistoryShowThemselvesAlone(t *testing.T) {
+	s := &Stream{Name: "S"}
+	s.KnowExactly(2)
+	tail := newTail(s, "src", 3)
+	at := func(n uint32) event.Position { return event.Position{Timeline: 1, Commit: 7, Index: n} }
+	for seq, n := range []uint32{5, 9, 6} {
+		tail.take(headersOf(message{id: fmt.Sprint("src/t/", n), aggregate: fmt.Sprint("a", seq/2), position: at(n)}), uint64(seq+1))
+	}
+	if tail.Highest != at(9) || tail.Count != 3 {
+		t.Fatalf("%+v", tail)
+	}
+	for _, tc := range []struct {
+		id, aggregate string
+		p             event.Position
+		stored        bool
+	}{
+		{"src/t/5", "a0", at(5), true},  // itself
+		{"src/t/5", "a0", at(4), false}, // another row that was given the same id
+		{"src/t/4", "a0", at(4), false}, // passed by its aggregate in the other history
+		{"src/t/3", "a1", at(3), true},  // passed in ours
+		{"src/t/6", "a1", at(6), true},
+	} {
+		key := event.AggregateKey(nil, "t", []byte("a"), []byte(tc.aggregate))
+		if _, ok := tail.Has([]byte(tc.id), key, tc.p); ok != tc.stored {
+			t.Errorf("%s at %s: stored %v", tc.id, tc.p, ok)
+		}
+	}
+}

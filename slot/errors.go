@@ -76,7 +76,8 @@ func (e *LostError) Hint() string {
 type DriftError struct {
 	Object string // "publication tidegate"
 	Seen   string
-	Fix    string // SQL
+	Fix    string   // SQL
+	Tables []string // whose rows may be missing; nil when that is not known
 	Err    error
 }
 

@@ -105,8 +105,28 @@ func checkTable(ctx context.Context, conn *pgx.Conn, table string) error {
 		return refuse("it is unlogged: its rows never reach the WAL", "ALTER TABLE "+quoteTable(table)+" SET LOGGED")
 	case persistence != "p":
 		return refuse("it is temporary", "name a permanent table in outboxes")
+	case kind == "p":
+		return checkPartitions(ctx, conn, table)
 	}
 	return nil
+}
+
+func checkPartitions(ctx context.Context, conn *pgx.Conn, table string) error {
+	const query = `SELECT n.nspname || '.' || c.relname FROM pg_partition_tree($1::text::regclass) t
+		JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relpersistence <> 'p' ORDER BY 1 LIMIT 1`
+	var partition string
+	err := conn.QueryRow(ctx, query, quoteTable(table)).Scan(&partition)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &RefusedError{
+		Check: "table " + table, Seen: "its partition " + partition + " is unlogged: rows in it never reach the WAL",
+		Fix: "ALTER TABLE " + quoteTable(partition) + " SET LOGGED",
+	}
 }
 
 func checkPublication(ctx context.Context, conn *pgx.Conn, name string, tables []string) error {

@@ -22,9 +22,9 @@ func newParkedListCmd(s *settings) *cobra.Command {
 		Long: "Lists the rows in the order in which they would be published. States: parked (cannot be published, waits for you), held (waits\n" +
 			"behind a parked row of its aggregate), retry and discard (what you asked for, not done yet), releasing (being published).\n" +
 			"Rows that were given up, state discarded, are listed with --state discarded alone.",
-		Example: "tidegate parked list\n" +
-			"tidegate parked list --state parked --limit 0\n" +
-			"tidegate parked list --aggregate order/1001 --json",
+		Example: "  tidegate parked list\n" +
+			"  tidegate parked list --state parked --limit 0\n" +
+			"  tidegate parked list --aggregate order/1001 --json",
 		Args: noArgs,
 	}
 	states := cmd.Flags().StringSlice("state", nil, "only rows in this state; may be given more than once (default all but discarded)")

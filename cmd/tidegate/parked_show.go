@@ -24,8 +24,8 @@ func newParkedShowCmd(s *settings) *cobra.Command {
 		Short: "Show one row: why it is put aside, what is in it, and what can be done",
 		Long: "Shows one row, its columns and values, the reason and what can be done. ID is its number in the list, or schema.table:id with\n" +
 			"the outbox id. Values are cut at " + fmt.Sprint(shownValue) + " bytes unless --full is given; --json prints them whole.",
-		Example: "tidegate parked show 17\n" +
-			"tidegate parked show public.outbox:42 --full",
+		Example: "  tidegate parked show 17\n" +
+			"  tidegate parked show public.outbox:42 --full",
 		Args: oneID,
 	}
 	full := cmd.Flags().Bool("full", false, "print values whole")
@@ -131,7 +131,7 @@ func (c closeUp) whatToDo() string {
 	switch {
 	case c.State == parking.StateParked:
 		return fmt.Sprintf("mend what the reason names, then tidegate parked retry %[1]d; or give it up: tidegate parked discard %[1]d --yes", c.ID)
-	case c.State == parking.StateHeld && c.behind != 0:
+	case (c.State == parking.StateHeld || c.State == parking.StateReleasing) && c.behind != 0:
 		return fmt.Sprintf("look at what it waits for: tidegate parked show %d; this row follows by itself", c.behind)
 	case c.State == parking.StateRetry && c.behind != 0:
 		return fmt.Sprintf("with park.order: hold it is tried once parked row %[1]d is resolved: tidegate parked show %[1]d", c.behind)

@@ -35,9 +35,9 @@ func newParkedRetryCmd(s *settings) *cobra.Command {
 		Long: "Has a parked row published, or every parked row of an aggregate; what is held behind them follows by itself, in order. ID is a\n" +
 			"number in the list, or schema.table:id with the outbox id. Mend first what the reason names: a limit, a mapping." + waitHelp +
 			"the row came back because it still cannot be published, the bridge did not do it in time, or the row's state does not allow it.",
-		Example: "tidegate parked retry 17\n" +
-			"tidegate parked retry public.outbox:42 --timeout 2m\n" +
-			"tidegate parked retry --aggregate order/1001",
+		Example: "  tidegate parked retry 17\n" +
+			"  tidegate parked retry public.outbox:42 --timeout 2m\n" +
+			"  tidegate parked retry --aggregate order/1001",
 	}
 	aggregate := cmd.Flags().String("aggregate", "", "every parked row of this aggregate, as type/id")
 	e.addFlags(cmd)
@@ -74,8 +74,8 @@ func newParkedDiscardCmd(s *settings) *cobra.Command {
 		Long: "Gives a parked row up: its event is never published, and what is held behind it goes on. A record stays in the table, state\n" +
 			"discarded. Without --yes it prints what would be given up and does nothing." + waitHelp +
 			"the bridge did not do it in time, or the row's state does not allow it.",
-		Example: "tidegate parked discard 17\n" +
-			"tidegate parked discard 17 --yes",
+		Example: "  tidegate parked discard 17\n" +
+			"  tidegate parked discard 17 --yes",
 		Args: oneID,
 	}
 	yes := cmd.Flags().Bool("yes", false, "do it")

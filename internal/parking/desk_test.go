@@ -89,6 +89,8 @@ func TestWishIsGrantedByState(t *testing.T) {
 		{parking.StateHeld, parking.StateParked, discard, "", "discard parked row 2: it waits behind parked row 1"},
 		{parking.StateHeld, parking.StateRetry, retry, "", "retry parked row 2: it is held, and goes on by itself"},
 		{parking.StateReleasing, parking.StateRetry, retry, "", "retry parked row 2: it is being published right now"},
+		{parking.StateReleasing, parking.StateParked, discard, "", "discard parked row 2: it waits behind parked row 1"}, // its turn was over
+		{parking.StateDiscarded, parking.StateParked, retry, "", "retry parked row 2: it was discarded already"},
 		{parking.StateReleasing, parking.StateRetry, discard, "", "discard parked row 2: it is being published right now"},
 		{parking.StateDiscarded, parking.StateRetry, retry, "", "retry parked row 2: it was discarded already"},
 		{parking.StateDiscarded, parking.StateRetry, discard, "", "discard parked row 2: it was discarded already"},

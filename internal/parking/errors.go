@@ -61,7 +61,7 @@ func (e *ChangedError) Error() string {
 type StateError struct {
 	Wish   State
 	Row    Row
-	Behind int64 // the parked row that a held row waits behind, where there is one
+	Behind int64 // the parked row that it waits behind, where there is one
 }
 
 func (e *StateError) Error() string {
@@ -70,10 +70,10 @@ func (e *StateError) Error() string {
 	switch {
 	case e.Row.State == StateDiscarded:
 		return text + "it was discarded already"
+	case e.Behind != 0:
+		return text + fmt.Sprintf("it waits behind parked row %d", e.Behind)
 	case e.Row.State == StateReleasing:
 		return text + "it is being published right now"
-	case e.Row.State == StateHeld && e.Behind != 0:
-		return text + fmt.Sprintf("it waits behind parked row %d", e.Behind)
 	case e.Row.State == StateHeld:
 		return text + "it is held, and goes on by itself"
 	}
@@ -83,7 +83,7 @@ func (e *StateError) Error() string {
 // Hint says what can be done about it.
 func (e *StateError) Hint() string {
 	switch {
-	case e.Row.State == StateHeld && e.Behind != 0:
+	case e.Behind != 0 && e.Row.State != StateDiscarded:
 		return fmt.Sprintf("retry or discard row %d: what waits behind it follows by itself", e.Behind)
 	case e.Row.State == StateReleasing:
 		return fmt.Sprintf("tidegate parked show %d says in a moment what became of it", e.Row.ID)

@@ -35,6 +35,9 @@ func (b *Bridge) Survey(ctx context.Context) (a *Acceptance, err error) {
 	if err != nil {
 		return nil, fromNATS(err)
 	}
+	if err := alive(cp, srv, time.Now()); err != nil {
+		return nil, err
+	}
 	found, open, err := b.surveyStreams(ctx, cp, srv)
 	if err != nil {
 		return nil, fromNATS(err)
@@ -47,6 +50,22 @@ func (b *Bridge) Survey(ctx context.Context) (a *Acceptance, err error) {
 	}
 	plan := divergence.Rebase(b.cfg.Source.Name, cp, srv, found, events, time.Now())
 	return &Acceptance{plan, b}, nil
+}
+
+// lately is how new a checkpoint of another database is that a running bridge has written: every ten seconds as a rule.
+const lately = time.Minute
+
+// alive refuses to take a source away from the bridge of another database: its slot cannot be looked at from here.
+func alive(cp *publish.Checkpoint, srv *divergence.Server, now time.Time) error {
+	if cp == nil || cp.Identity == srv.Identity || now.Sub(cp.WrittenAt).Abs() > lately {
+		return nil
+	}
+	return &exit.Error{
+		Code: exit.Drift,
+		Err: fmt.Errorf("accept divergence: the checkpoint of source %q belongs to %s, this is %s, and it was written at %s: that bridge may be running",
+			cp.Source, describe(cp.Identity), describe(srv.Identity), cp.WrittenAt.UTC().Format(time.RFC3339)),
+		Hint: "a copy of production must not publish as production: set source.name. Only where this is the same database after an upgrade, stop the old bridge and try again in a minute",
+	}
 }
 
 // Apply writes the rebased checkpoint, unless a bridge has begun meanwhile.

@@ -23,8 +23,10 @@ type aside struct {
 	queue []*row // to be kept, in order
 	busy  bool   // a job has the keeper
 	after time.Time
-	stats parking.Stats
-	asked time.Time // when stats were read
+	// recount says that a job failed, so that it is not known what of it was done.
+	recount bool
+	stats   parking.Stats
+	asked   time.Time // when stats were read
 
 	releasing
 }
@@ -57,19 +59,53 @@ func (s *session) openParking(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, a := range aggregates {
-			if !s.skip {
-				s.held[string(a.Key)] = &heldAggregate{rows: a.Rows}
-			}
-		}
+		s.count(aggregates, time.Now())
 		s.stats, err = store.Stats(ctx)
 		return err
 	})
 }
 
+// count takes over how many rows of each aggregate are in the store. With park.order skip nothing waits for them.
+func (s *session) count(aggregates []parking.Aggregate, now time.Time) {
+	if s.skip {
+		return
+	}
+	rows := map[string]int{}
+	for _, a := range aggregates {
+		rows[string(a.Key)] = a.Rows
+		if s.held[string(a.Key)] == nil {
+			s.held[string(a.Key)] = &heldAggregate{}
+		}
+	}
+	for _, stored := range s.remove { // these are in the store, and as good as gone
+		rows[stored.aggregate]--
+	}
+	for key, h := range s.held {
+		h.rows = rows[key] + h.unkept
+		s.letGo(h, key, now)
+	}
+}
+
+// startRecount looks what is in the store after a job of which nobody knows what it did.
+func (s *session) startRecount() {
+	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
+		aggregates, err := store.Load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		stats, err := store.Stats(ctx)
+		return func(now time.Time) error {
+			s.recount = false
+			s.count(aggregates, now)
+			s.setStats(stats, now)
+			return nil
+		}, err
+	})
+}
+
 // setsAside reports whether a row goes to the store, or behind one that does, and not into the stream.
 func (s *session) setsAside(r *row) bool {
-	if s.keeper == nil || r.outbox == nil || isDrift(r.poison) {
+	if s.keeper == nil || r.outbox == nil || isSchema(r.poison) {
 		return false
 	}
 	return r.poison != nil || len(s.held) > 0 && s.held[string(r.pub.Aggregate)] != nil
@@ -129,7 +165,14 @@ func (s *session) putAside(refused *row, now time.Time) {
 
 // startKeeping writes what is to be kept, in the background.
 func (s *session) startKeeping(now time.Time) {
-	if s.keeper == nil || s.busy || len(s.queue) == 0 || now.Before(s.after) {
+	if s.keeper == nil || s.busy || now.Before(s.after) {
+		return
+	}
+	if s.recount {
+		s.startRecount()
+		return
+	}
+	if len(s.queue) == 0 {
 		return
 	}
 	batch := s.queue[:s.batchSize()]
@@ -182,7 +225,7 @@ func (s *session) notKept(err error, now time.Time) error {
 	if fatal := failure(err); fatal != nil && !isFull(err) {
 		return err
 	}
-	s.after = now.Add(keepRetry)
+	s.after, s.recount = now.Add(keepRetry), s.recount || !isFull(err)
 	why := "rows that cannot be published cannot be set aside either, so nothing behind them is confirmed: " + err.Error()
 	if full := (*parking.FullError)(nil); errors.As(err, &full) {
 		s.after = now.Add(time.Second)
@@ -213,7 +256,7 @@ func (s *session) kept(batch []*row, inserted []bool, lsn decoder.LSN, stats par
 			if !inserted[i] { // it was there, and counted, when the session began
 				h.rows--
 			}
-			s.letGo(h, r.pub.Aggregate, now)
+			s.letGo(h, string(r.pub.Aggregate), now)
 		}
 	}
 	if poison > 1 {
@@ -223,11 +266,11 @@ func (s *session) kept(batch []*row, inserted []bool, lsn decoder.LSN, stats par
 }
 
 // letGo ends the waiting of an aggregate that has no more reason to wait.
-func (s *session) letGo(h *heldAggregate, aggregate []byte, now time.Time) {
+func (s *session) letGo(h *heldAggregate, aggregate string, now time.Time) {
 	if h.rows > 0 && (!s.skip || h.unkept > 0) {
 		return
 	}
-	delete(s.held, string(aggregate))
+	delete(s.held, aggregate)
 	for _, r := range h.waiting { // one of them may be poison and hold what is behind it
 		s.place(r, now)
 	}
@@ -240,8 +283,8 @@ func (s *session) setStats(stats parking.Stats, now time.Time) {
 	s.bridge.health.Degrade(problemParked, parkedText(stats))
 }
 
-// isDrift reports a table that cannot be read in its present shape: that is no row's fault.
-func isDrift(err error) bool {
+// isSchema reports a table that cannot be read in its present shape: that is no row's fault.
+func isSchema(err error) bool {
 	var schema *event.SchemaError
 	return errors.As(err, &schema)
 }

@@ -52,7 +52,7 @@ func (b *Bridge) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.begin(ctx, next, cp, sql, srv.DatabaseOID, streams)
+	return b.begin(ctx, next, cp, sql, srv, streams)
 }
 
 // answerTimeout bounds what PostgreSQL answers at once: a connection that died without a word must not be waited for.
@@ -137,14 +137,14 @@ func (b *Bridge) countRows(ctx context.Context, sql *pgx.Conn) (int64, string, e
 
 // begin makes what the start needs and runs the session. The order matters: the intention is written down before the
 // slot is made, the publication is made before the slot, and the slot is held before the checkpoint is believed.
-func (b *Bridge) begin(ctx context.Context, next step, cp *publish.Checkpoint, sql *pgx.Conn, databaseOID uint32, streams []*publish.Stream) error {
-	s := newSession(b, next, databaseOID, streams)
+func (b *Bridge) begin(ctx context.Context, next step, cp *publish.Checkpoint, sql *pgx.Conn, srv *slot.Server, streams []*publish.Stream) error {
+	s := newSession(b, next, srv.DatabaseOID, streams)
 	switch next {
 	case stepCreate, stepCopy:
 		if err := b.writeIntention(ctx, cp, next, streams); err != nil {
 			return err
 		}
-		created, err := b.createSlot(ctx, next, sql)
+		created, err := b.createSlot(ctx, next, sql, srv)
 		if err != nil {
 			return err
 		}
@@ -153,12 +153,11 @@ func (b *Bridge) begin(ctx context.Context, next step, cp *publish.Checkpoint, s
 			s.snapshot = created
 		}
 	case stepResume, stepAdopt:
-		if err := b.ensurePublication(ctx, sql, false); err != nil {
+		if err := b.drift.begin(ctx, sql, srv); err != nil {
 			return err
 		}
 	}
 	var err error
-	s.checked = time.Now()
 	if s.source.oids, err = b.tableOIDs(ctx, sql); err != nil {
 		return err
 	}
@@ -197,13 +196,16 @@ var errElsewhere = errors.New("another instance starts this source too")
 
 // createSlot makes publication and slot. A slot that is there already is left from a copy that was cut short: nothing
 // was ever confirmed on it, and its snapshot is gone.
-func (b *Bridge) createSlot(ctx context.Context, next step, sql *pgx.Conn) (*slot.Created, error) {
+func (b *Bridge) createSlot(ctx context.Context, next step, sql *pgx.Conn, srv *slot.Server) (*slot.Created, error) {
 	if next == stepCopy {
 		if err := slot.DropSlot(ctx, sql, b.slot.Slot); err != nil && !isMissing(err) {
 			return nil, err
 		}
 	}
 	if err := b.ensurePublication(ctx, sql, b.cfg.Slot.Create); err != nil {
+		return nil, err
+	}
+	if err := b.drift.begin(ctx, sql, srv); err != nil {
 		return nil, err
 	}
 	created, err := slot.CreateSlot(ctx, b.slot, next == stepCopy)

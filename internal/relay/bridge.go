@@ -43,7 +43,7 @@ type Bridge struct {
 	slot     slot.Config
 	outboxes []*outbox
 	pool     rowPool
-	drift    driftWatch
+	drift    *drift
 	pulse    *pulse
 
 	link   *link
@@ -64,6 +64,7 @@ func New(cfg *config.Config, log *slog.Logger) (*Bridge, error) {
 			MaxRow: int(cfg.Publish.MaxRow), Failover: cfg.Slot.Failover, Logger: log,
 		},
 	}
+	b.drift = newDrift(b)
 	for i := range cfg.Outboxes {
 		if err := b.addOutbox(&cfg.Outboxes[i]); err != nil {
 			return nil, &exit.Error{Code: exit.Usage, Err: fmt.Errorf("outboxes[%d] (%s): %w", i, cfg.Outboxes[i].Table, err)}
@@ -126,10 +127,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return errors.Join(err, <-served)
 }
 
-// watchSlot keeps the slot's measures up to date, whatever the pipeline does, and looks for drift.
+// watchSlot keeps the slot's measures up to date, whatever the pipeline does.
 func (b *Bridge) watchSlot(ctx context.Context) {
 	connect := func(ctx context.Context) (*pgx.Conn, error) { return slot.ConnectSQL(ctx, b.slot, "guard") }
-	guard.Watch(ctx, connect, b.slot.Slot, b.cfg.Monitor.Interval, b.log, func(ctx context.Context, sql *pgx.Conn, s guard.Sample) {
+	guard.Watch(ctx, connect, b.slot.Slot, b.cfg.Monitor.Interval, b.log, func(_ context.Context, _ *pgx.Conn, s guard.Sample) {
 		b.metrics.slotRetained.Set(s.Retained)
 		b.metrics.slotUnconfirmed.Set(s.Unconfirmed)
 		b.metrics.slotSafe.Set(s.Safe)
@@ -141,7 +142,6 @@ func (b *Bridge) watchSlot(ctx context.Context) {
 		if s.WALStatus != "" {
 			b.metrics.slotStatus.WithLabelValues(s.WALStatus).Set(1)
 		}
-		b.lookForDrift(ctx, sql)
 	})
 }
 

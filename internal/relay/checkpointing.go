@@ -66,14 +66,6 @@ func (s *session) save(ctx context.Context, c *covered) error {
 	return fromNATS(s.bridge.points.Save(ctx, &c.point))
 }
 
-// confirmCovered confirms what is finished and was in the checkpoint before the session began: after a crash PostgreSQL
-// goes back to before what it had been told, and NATS need not be told again.
-func (s *session) confirmCovered() {
-	if done := s.tracker.confirmable; done > 0 && done <= s.saved.Confirmable && !s.doubted.Load() {
-		s.stream.Confirm(done)
-	}
-}
-
 // cover takes what is finished now.
 func (s *session) cover(now time.Time) covered {
 	s.advance()
@@ -115,9 +107,7 @@ func (s *session) checkpointWritten(c covered, err error, now time.Time) error {
 	s.bridge.metrics.checkpoint.Store(now.UnixNano())
 	s.bridge.health.Clear(problemCheckpoint)
 	s.lanes.Covered(c.upto, now)
-	if c.confirmable > 0 {
-		s.stream.Confirm(c.confirmable)
-	}
+	s.confirm()
 	if opens {
 		s.log.Info("published the rows older than the slot; going on with the stream")
 		s.openGate()

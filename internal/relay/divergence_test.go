@@ -24,6 +24,7 @@ type scene struct {
 	url  string
 	nats *testkit.NATSServer
 	js   jetstream.JetStream
+	slot string // slots are the cluster's: each scene has its own
 	cfg  *config.Config
 	b    *bridge
 }
@@ -36,7 +37,8 @@ func newScene(t *testing.T, pg *testkit.PG, stream *jetstream.StreamConfig) *sce
 		stream.Name, stream.Subjects = "OUTBOX", []string{"outbox.>"}
 		s.nats.Stream(t, *stream)
 	}
-	s.cfg = load(t, eventConfig, map[string]string{"PG": s.url, "NATS": s.nats.URL()})
+	s.slot = "of_" + s.url[strings.LastIndexByte(s.url, '/')+1:strings.IndexByte(s.url, '?')]
+	s.cfg = load(t, eventConfig+"slot: {name: "+s.slot+"}\n", map[string]string{"PG": s.url, "NATS": s.nats.URL()})
 	s.js = s.nats.JetStream(t)
 	s.b = start(t, s.cfg)
 	testkit.Eventually(t, 20*time.Second, func() bool { return slots(t, s.url, "active AND confirmed_flush_lsn IS NOT NULL") == 1 }, "the slot is not taken")
@@ -163,7 +165,6 @@ func endsWith(t *testing.T, b *bridge, within time.Duration, code int, says ...s
 const streamConfig = `{"name":"OUTBOX","subjects":["outbox.*.*"]}`
 
 func TestLossInNATSEndsARunningBridgeWithTheRangeAndAcceptGoesOn(t *testing.T) {
-	t.Parallel()
 	makeAgain := func(ctx context.Context, s *scene) error {
 		if err := s.js.DeleteStream(ctx, "OUTBOX"); err != nil {
 			return err
@@ -262,7 +263,6 @@ func TestLossInNATSEndsARunningBridgeWithTheRangeAndAcceptGoesOn(t *testing.T) {
 }
 
 func TestRestoredNATSEndsTheBridgeWithTheRangeAndAcceptGoesOn(t *testing.T) {
-	t.Parallel()
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprintf("running=%v", running), func(t *testing.T) {
 			s := newScene(t, testkit.SharedPostgres(t), nil)
@@ -299,7 +299,6 @@ func TestRestoredNATSEndsTheBridgeWithTheRangeAndAcceptGoesOn(t *testing.T) {
 }
 
 func TestWhatStreamsRemoveByThemselvesDoesNotEndTheBridge(t *testing.T) {
-	t.Parallel()
 	for name, cfg := range map[string]jetstream.StreamConfig{
 		"age":                  {MaxAge: time.Second, Duplicates: time.Second},
 		"number":               {MaxMsgs: 3},
@@ -308,7 +307,6 @@ func TestWhatStreamsRemoveByThemselvesDoesNotEndTheBridge(t *testing.T) {
 		"configuration edited": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newScene(t, testkit.SharedPostgres(t), &cfg)
 			ctx := t.Context()
 			st, err := s.js.Stream(ctx, "OUTBOX")
@@ -363,7 +361,6 @@ func TestWhatStreamsRemoveByThemselvesDoesNotEndTheBridge(t *testing.T) {
 
 // Two databases must not publish as one source: their ids would be taken for each other's.
 func TestCloneOfTheDatabaseIsRefused(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, testkit.SharedPostgres(t), nil)
 	clone := testkit.SharedPostgres(t).Database(t)
 	testkit.Exec(t, clone, outboxTable)
@@ -372,13 +369,21 @@ func TestCloneOfTheDatabaseIsRefused(t *testing.T) {
 	if exit.Code(err) != exit.Drift || !strings.Contains(err.Error(), "it belongs to system") || !strings.Contains(exit.Hint(err), "a copy of production must not publish as production") {
 		t.Fatalf("ended with %v (code %d, hint %q)", err, exit.Code(err), exit.Hint(err))
 	}
+	testkit.Exec(t, clone, "SELECT pg_create_logical_replication_slot('clone', 'pgoutput')")
+	b, err := relay.New(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := b.Survey(t.Context()); exit.Code(err) != exit.Drift || !strings.Contains(exit.Hint(err), "source.name") {
+		t.Fatalf("the source of a running bridge can be taken away: %v", err)
+	}
 	if err := s.b.end(t); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestDatabaseThatLacksPublishedEventsIsRefusedWithTheirListAndAcceptGoesOn(t *testing.T) {
-	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		back func(t *testing.T, pg *testkit.PG, s *scene)
@@ -388,8 +393,8 @@ func TestDatabaseThatLacksPublishedEventsIsRefusedWithTheirListAndAcceptGoesOn(t
 		{"promoted standby with its slot", func(t *testing.T, pg *testkit.PG, _ *scene) { pg.FailOver(t) }, "timeline 1 ended at"},
 		{"promoted standby with a new slot", func(t *testing.T, pg *testkit.PG, s *scene) {
 			pg.FailOver(t)
-			testkit.Exec(t, s.url, "SELECT pg_drop_replication_slot('tidegate')")
-			testkit.Exec(t, s.url, "SELECT pg_create_logical_replication_slot('tidegate', 'pgoutput')")
+			testkit.Exec(t, s.url, "SELECT pg_drop_replication_slot('"+s.slot+"')")
+			testkit.Exec(t, s.url, "SELECT pg_create_logical_replication_slot('"+s.slot+"', 'pgoutput')")
 		}, "timeline 1 ended at"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -418,7 +423,6 @@ func TestDatabaseThatLacksPublishedEventsIsRefusedWithTheirListAndAcceptGoesOn(t
 }
 
 func TestAcceptRefusesWhileABridgeRunsAndFindsNothingWhereAllAgree(t *testing.T) {
-	t.Parallel()
 	s := newScene(t, testkit.SharedPostgres(t), nil)
 	survey := func() (*relay.Acceptance, error) {
 		b, err := relay.New(s.cfg, slog.New(slog.DiscardHandler))
@@ -438,7 +442,7 @@ func TestAcceptRefusesWhileABridgeRunsAndFindsNothingWhereAllAgree(t *testing.T)
 	if err != nil || len(a.Findings) > 0 || len(a.Events) > 0 {
 		t.Fatalf("got %+v, %v", a, err)
 	}
-	testkit.Exec(t, s.url, "SELECT pg_drop_replication_slot('tidegate')")
+	testkit.Exec(t, s.url, "SELECT pg_drop_replication_slot('"+s.slot+"')")
 	if _, err := survey(); exit.Code(err) != exit.SlotLost || !strings.Contains(exit.Hint(err), "pg_create_logical_replication_slot") {
 		t.Fatalf("got %v", err)
 	}

@@ -92,14 +92,16 @@ func (s *session) finalCheckpoint(why error) error {
 			}
 		}
 	}
+	drifted := s.lookLast(why)
 	now := time.Now()
 	c := s.cover(now)
 	if c.upto == s.savedUpto && c.confirmable <= s.saved.Confirmable {
-		return nil
+		s.confirm()
+		return drifted
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return s.checkpointWritten(c, s.save(ctx, &c), now)
+	return errors.Join(drifted, s.checkpointWritten(c, s.save(ctx, &c), now))
 }
 
 // part takes leave of PostgreSQL: with a last status where it can be sent, in any case for good.

@@ -68,12 +68,15 @@ func isFull(err error) bool {
 // judgeParking says what an error of the store means.
 func judgeParking(err error) (int, string, bool) {
 	var (
-		missing *parking.MissingError
-		changed *parking.ChangedError
+		missing   *parking.MissingError
+		privilege *parking.PrivilegeError
+		changed   *parking.ChangedError
 	)
 	switch {
 	case errors.As(err, &missing):
 		return exit.Postgres, missing.Hint(), true
+	case errors.As(err, &privilege):
+		return exit.Postgres, privilege.Hint(), true
 	case errors.As(err, &changed): // an operator was faster: what there is to do is looked for anew
 		return transient, "", true
 	}
@@ -105,7 +108,7 @@ func toKeep(r *row) parking.Row {
 // placeOf is what tells a row from all others of its source, whenever it comes again.
 func placeOf(r *row) string {
 	if r.pub.Position.IsZero() {
-		return "!" + string(event.AppendMsgID(nil, "", r.outbox.table.Name, r.event.ID))
+		return parking.TablePosition(r.outbox.table.Name, r.event.ID)
 	}
 	return r.pub.Position.String()
 }

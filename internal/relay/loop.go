@@ -52,7 +52,7 @@ func (s *session) turn(now time.Time) error {
 	}
 	s.advance()
 	s.pace()
-	s.confirmCovered()
+	s.confirm()
 	s.startCheckpoint(now)
 	s.startReconcile(now)
 	s.startKeeping(now)

@@ -113,10 +113,14 @@ func (s situation) dropped() error {
 		Code: exit.SlotLost,
 		Err: fmt.Errorf("resume slot %s: it does not exist any more, but the checkpoint names it: events committed after %s (%s) and before now may be missing",
 			s.slotName, cp.Confirmable, cp.CommittedAt.UTC().Format(time.RFC3339)),
-		Hint: fmt.Sprintf("find out who dropped it. Nothing is made again silently; the rows of that time are in the outbox table. "+
-			"To go on from now: SELECT pg_create_logical_replication_slot('%s', '%s'), then tidegate accept. "+
-			"To publish the whole table again: docs/operations.md, \"The slot was dropped\"", s.slotName, slot.Plugin),
+		Hint: "find out who dropped it. Nothing is made again silently; the rows of that time are in the outbox table. " + makeSlotAgain(s.slotName) +
+			". To publish the whole table again: docs/operations.md, \"The slot was dropped\"",
 	}
+}
+
+// makeSlotAgain is the way on for a source that has lost its slot.
+func makeSlotAgain(name string) string {
+	return fmt.Sprintf("To go on from now: SELECT pg_create_logical_replication_slot('%s', '%s'), then tidegate accept", name, slot.Plugin)
 }
 
 // compare checks that the checkpoint and the server belong to one history. It is asked on every connect, as a standby

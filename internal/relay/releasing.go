@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/tidegate-cdc/tidegate/internal/parking"
@@ -23,9 +22,15 @@ type releasing struct {
 	polled  time.Time
 	out     int              // rows of the batch that are on their way
 	failed  map[string]error // aggregates whose turn in this batch is over: a row of theirs was refused
-	remove  []int64          // stored, to be removed
+	remove  []storedRow      // to be removed from the store
 	back    map[int64]string // refused again, and why
 	hurried bool             // the batch moved something: more may have become possible
+}
+
+// storedRow is a row of the store that its stream has.
+type storedRow struct {
+	id        int64
+	aggregate string
 }
 
 // parkedRow is what a row from the store is known by there.
@@ -41,7 +46,7 @@ const (
 // startReleasing does what is due in the store: it removes what is stored, returns what was refused, and when the batch
 // is done looks for more.
 func (s *session) startReleasing(now time.Time) {
-	if s.keeper == nil || s.busy || now.Before(s.after) {
+	if s.keeper == nil || s.busy || s.recount || now.Before(s.after) {
 		return
 	}
 	switch {
@@ -59,7 +64,10 @@ func (s *session) startReleasing(now time.Time) {
 
 // settleReleased brings the store up to what became of the batch.
 func (s *session) settleReleased() {
-	remove, back := slices.Clone(s.remove), maps.Clone(s.back)
+	remove, back := make([]int64, len(s.remove)), maps.Clone(s.back)
+	for i, r := range s.remove {
+		remove[i] = r.id
+	}
 	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
 		if err := store.Released(ctx, remove); err != nil {
 			return nil, err
@@ -141,7 +149,7 @@ func (s *session) release(b *batch, now time.Time) error {
 func (s *session) leave(aggregate string, now time.Time) {
 	if h := s.held[aggregate]; h != nil {
 		h.rows--
-		s.letGo(h, []byte(aggregate), now)
+		s.letGo(h, aggregate, now)
 	}
 }
 
@@ -179,7 +187,7 @@ func (s *session) stayParked(r *row) {
 
 // released takes note that a row of the batch is stored.
 func (s *session) released(r *row, now time.Time) {
-	s.remove = append(s.remove, r.parked.id)
+	s.remove = append(s.remove, storedRow{r.parked.id, string(r.pub.Aggregate)})
 	s.out--
 	if hasAggregate(r) {
 		s.leave(string(r.pub.Aggregate), now)

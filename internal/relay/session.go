@@ -28,8 +28,6 @@ type session struct {
 	// confirmed is the slot's confirmed_flush_lsn when it was taken: nothing of an earlier session counts.
 	confirmed decoder.LSN
 
-	checked time.Time // when publication and tables were found to be as configured
-
 	source *source
 	stage  *stage
 	in     *queue // source -> stage
@@ -149,7 +147,7 @@ func (s *session) run(ctx context.Context) error {
 		start(s.stage.run)
 		err = s.stay(ctx, start)
 	}
-	err = whyEnded(ctx, err)
+	err = s.explainDrift(whyEnded(ctx, err))
 	stopReading()
 	<-read
 	s.part(err)
@@ -229,7 +227,7 @@ func (s *session) quiet() {
 	m.active.Set(0)
 	m.inFlight.Set(0)
 	m.inFlightB.Set(0)
-	for _, what := range []string{problemNATS, problemPublish, problemLookup, problemCheckpoint, problemParking} {
+	for _, what := range []string{problemNATS, problemPublish, problemLookup, problemCheckpoint, problemDrift, problemParking} {
 		h.Clear(what)
 	}
 	h.Degrade(problemParked, "")
@@ -241,6 +239,7 @@ const (
 	problemPublish    = "publish"
 	problemLookup     = "lookup"
 	problemCheckpoint = "checkpoint"
+	problemDrift      = "drift"
 	problemParking    = "parking" // rows cannot be set aside
 	problemParked     = "parked"  // rows were set aside: no problem of the bridge's
 )

@@ -90,7 +90,7 @@ func TestNoConnectionIsKeptThatNobodyUses(t *testing.T) {
 	testkit.Exec(t, url, outboxTable)
 	cfg := load(t, eventConfig, map[string]string{"PG": url, "NATS": nats.URL()})
 	first := start(t, cfg)
-	active := []string{"tidegate_tidegate", "tidegate_tidegate_guard", "tidegate_tidegate_watch"}
+	active := []string{"tidegate_tidegate", "tidegate_tidegate_drift", "tidegate_tidegate_guard", "tidegate_tidegate_watch"}
 	testkit.Eventually(t, 20*time.Second, func() bool { return slices.Equal(connections(t, url), active) },
 		"an active instance has other connections than %v", active)
 	second := start(t, cfg)
