@@ -49,6 +49,8 @@ type fault struct {
 	parks bool
 	// plain runs the bridge without the race detector, so that its memory is measured in every form.
 	plain bool
+	// recovery is how long the first message may take after the fault's end; 0: recoveryLimit.
+	recovery time.Duration
 	// rate is how many transactions a second are written; 0: 150.
 	rate int
 }

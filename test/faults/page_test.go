@@ -25,7 +25,6 @@ type page struct {
 	mu    sync.Mutex
 	began time.Time
 	lines map[string]string // by the fault's name
-	fail  bool
 }
 
 func newPage(f form) *page {
@@ -68,12 +67,13 @@ func (p *page) table() string {
 	out.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, x := range all() {
 		line, done := p.lines[x.name]
-		if !done && p.of(x) > 0 {
+		switch {
+		case !done && p.of(x) > 0:
 			line = fmt.Sprintf("| %s | did not finish | | | | | | | | |", x.name)
+		case !done: // in the long form only
+			line = fmt.Sprintf("| %s | 0 | | | | | | | | |", x.name)
 		}
-		if line != "" {
-			out.WriteString(line + "\n")
-		}
+		out.WriteString(line + "\n")
 	}
 	return out.String()
 }

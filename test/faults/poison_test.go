@@ -51,11 +51,11 @@ const (
 
 func strict(_ *testing.T, o *scene.Options) func(*trial) {
 	o.Config = poisonConfig
-	return func(tr *trial) { tr.limit(strictSize) }
+	return func(tr *trial) { tr.restrict(strictSize) }
 }
 
-// limit makes the stream, or changes the size of its largest message.
-func (tr *trial) limit(size int32) {
+// restrict makes the stream, or changes the size of its largest message.
+func (tr *trial) restrict(size int32) {
 	tr.Helper()
 	_, err := tr.JS.CreateOrUpdateStream(tr.Context(), jetstream.StreamConfig{
 		Name: scene.Stream, Subjects: []string{"outbox.>"}, MaxMsgSize: size, Duplicates: 2 * time.Second, Discard: jetstream.DiscardNew,
@@ -159,7 +159,7 @@ func (tr *trial) parked() int {
 func (tr *trial) mended(left int) {
 	tr.Helper()
 	tr.bridge.Kill(tr)
-	tr.limit(mendedSize)
+	tr.restrict(mendedSize)
 	tr.away()
 	strictly := tr.Config
 	tr.Config = mend.Replace(strictly)
@@ -171,7 +171,7 @@ func (tr *trial) mended(left int) {
 	tr.released(0)
 	scene.Stop(tr, tr.bridge)
 	tr.Config = strictly
-	tr.limit(strictSize)
+	tr.restrict(strictSize)
 	tr.bridge = tr.Launch(tr)
 }
 

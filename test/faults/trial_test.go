@@ -24,6 +24,7 @@ type trial struct {
 	round   int // from 1
 	rounds  int
 
+	limit    time.Duration // of the recovery
 	recovery time.Duration // the longest
 	ended    time.Time     // of the fault that has not recovered yet
 }
@@ -42,7 +43,10 @@ const defaultRate = 150
 // run makes one fault's rounds and compares.
 func run(t *testing.T, f form, x fault, rounds int) outcome {
 	t.Helper()
-	tr := &trial{T: t, form: f, random: f.random(x.name), rounds: rounds}
+	tr := &trial{T: t, form: f, random: f.random(x.name), rounds: rounds, limit: recoveryLimit}
+	if x.recovery > 0 {
+		tr.limit = x.recovery
+	}
 	var options scene.Options
 	after := func(*trial) {}
 	if x.scene != nil {
@@ -96,7 +100,7 @@ func (tr *trial) recovers() {
 	tr.AwaitStored(tr, 1)
 	took := time.Since(end)
 	tr.recovery = max(tr.recovery, took)
-	if took > recoveryLimit {
+	if took > tr.limit {
 		tr.Errorf("round %d: the first message after the fault's end took %s", tr.round, took.Round(time.Millisecond))
 	}
 }
