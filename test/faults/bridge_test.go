@@ -19,7 +19,7 @@ func bridgeFaults() []fault {
 		},
 		{
 			name: "kill -9 bridge without an outage", does: "the bridge is killed under three times the load, and started again at once",
-			short: 2, rate: 3 * defaultRate, inflict: func(tr *trial) {
+			rate: 3 * defaultRate, inflict: func(tr *trial) {
 				tr.bridge.Kill(tr)
 				tr.bridge = tr.Launch(tr)
 			},
@@ -34,7 +34,7 @@ func bridgeFaults() []fault {
 		},
 		{
 			name: "two bridges, the active one killed", does: "the slot is busy for the second bridge, which waits; it takes over when the first is killed",
-			short: 1, inflict: killActive,
+			inflict: killActive,
 		},
 		{
 			name: "active bridge frozen and woken", does: "the active bridge is stopped by SIGSTOP until PostgreSQL has given it up and the second has taken over, and is then woken by SIGCONT",

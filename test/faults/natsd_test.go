@@ -15,7 +15,7 @@ func natsdFaults() []fault {
 		},
 		{
 			name: "nats-server restarted", does: "the server is stopped in order and started at once",
-			short: 1, inflict: func(tr *trial) { tr.NATS.Restart(tr) }, check: ready,
+			inflict: func(tr *trial) { tr.NATS.Restart(tr) }, check: ready,
 		},
 	}
 }

@@ -17,7 +17,7 @@ func postgresFaults() []fault {
 		},
 		{
 			name: "Postgres restarted", does: "a fast stop that takes less than 5 s, and a start at once",
-			short: 1, inflict: func(tr *trial) {
+			inflict: func(tr *trial) {
 				tr.stopPostgres()
 				tr.PG.Start(tr)
 			},
