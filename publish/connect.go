@@ -57,6 +57,7 @@ type Conn struct {
 	js     jetstream.JetStream
 	log    *slog.Logger
 	prefix string // of the JetStream API, with the dot
+	dialer *dialer
 
 	mu     sync.Mutex
 	closed bool
@@ -120,6 +121,7 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 	if writeTimeout == 0 {
 		writeTimeout = 4 * time.Second
 	}
+	c.dialer = newDialer(dialTimeout(ctx), writeTimeout)
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
 		nats.ReconnectBufSize(-1),
@@ -127,7 +129,7 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 		nats.MaxReconnects(-1),
 		nats.CustomReconnectDelay(reconnectDelay),
 		nats.Timeout(dialTimeout(ctx)),
-		nats.SetCustomDialer(newDialer(dialTimeout(ctx), writeTimeout)),
+		nats.SetCustomDialer(c.dialer),
 		nats.FlusherTimeout(0), // the dialer's connections bound their writes
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(2),
@@ -248,6 +250,7 @@ func (c *Conn) Close() {
 	c.down(nats.ErrConnectionClosed)
 	c.mu.Unlock()
 	if c.nc != nil {
+		c.dialer.sever()
 		c.nc.Close()
 	}
 }

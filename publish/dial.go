@@ -1,7 +1,9 @@
 package publish
 
 import (
+	"errors"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -9,6 +11,10 @@ import (
 type dialer struct {
 	net.Dialer
 	stall time.Duration
+
+	mu      sync.Mutex
+	conn    net.Conn // the last one
+	severed bool
 }
 
 func newDialer(timeout, stall time.Duration) *dialer {
@@ -24,7 +30,24 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stalling{Conn: conn, limit: d.stall}, nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.severed {
+		return nil, errors.Join(net.ErrClosed, conn.Close())
+	}
+	d.conn = &stalling{Conn: conn, limit: d.stall}
+	return d.conn, nil
+}
+
+// sever ends the connection at the socket, and lets none be made again: the client holds its lock while it waits for a
+// peer that hangs, and would not be closed before.
+func (d *dialer) sever() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.severed = true
+	if d.conn != nil {
+		_ = d.conn.Close()
+	}
 }
 
 // stalling gives up a connection when a piece of a write finds no room for limit: the peer hangs, or is gone. A slow

@@ -45,6 +45,7 @@ type session struct {
 	reconciling
 	aside
 	watching
+	unanswered bool      // the broker was silent at the end
 	drops      uint64    // disconnections of NATS that were dealt with
 	rechecked  time.Time // when the streams were last asked whether they still fit
 	rechecking atomic.Bool
