@@ -233,3 +233,13 @@ func wantRows(t testing.TB, got []string, want ...string) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 }
+
+func replaceDatabase(t testing.TB, target, database string) string {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + database
+	return u.String()
+}

@@ -97,12 +97,12 @@ func TestWatchTellsOfEachShutdownOnce(t *testing.T) {
 func TestWatchOutlivesALostConnection(t *testing.T) {
 	pg := testkit.Postgres(t)
 	c := newConfig(t, pg)
-	proxy := newProxy(t, c.URL)
 	direct := c
-	c.URL = proxy.url
+	proxy, through := testkit.ProxyURL(t, c.URL)
+	c.URL = through
 	told, _ := watch(t, c)
 	pid := awaitWatcher(t, direct, 0)
-	proxy.cut()
+	proxy.Cut()
 	awaitWatcher(t, direct, pid)
 	if n := len(told); n != 0 {
 		t.Fatalf("a lost connection was told as a shutdown")
@@ -113,8 +113,8 @@ func TestWatchOutlivesALostConnection(t *testing.T) {
 
 func TestWatchNoticesAServerThatIsGoneWithoutAWord(t *testing.T) {
 	c := newConfig(t, testkit.SharedPostgres(t))
-	proxy := newProxy(t, c.URL)
-	c.URL = proxy.url
+	proxy, through := testkit.ProxyURL(t, c.URL)
+	c.URL = through
 	conn, err := ConnectSQL(t.Context(), c, "watch")
 	if err != nil {
 		t.Fatal(err)
@@ -122,14 +122,14 @@ func TestWatchNoticesAServerThatIsGoneWithoutAWord(t *testing.T) {
 	defer closeSQL(conn)
 	done := make(chan error, 1)
 	go func() { done <- watchOne(context.Background(), conn, 20*time.Millisecond, 300*time.Millisecond) }()
-	asked := proxy.passed.Load()
-	testkit.Eventually(t, patience, func() bool { return proxy.passed.Load() > asked+20 }, "the server is asked again and again")
+	asked := proxy.Passed()
+	testkit.Eventually(t, patience, func() bool { return proxy.Passed() > asked+20 }, "the server is asked again and again")
 	select {
 	case err := <-done:
 		t.Fatalf("a server that answers is given up: %v", err)
 	default:
 	}
-	proxy.frozen.Store(true)
+	proxy.Swallow()
 	if err := <-done; !Transient(err) || shuttingDown(err) {
 		t.Fatalf("watchOne: %v", err)
 	}

@@ -11,15 +11,15 @@ import (
 // TestHalfOpenConnectionIsNoticed freezes the way to a server that never gives up on a client by itself.
 func TestHalfOpenConnectionIsNoticed(t *testing.T) {
 	c := newSlot(t, testkit.SharedPostgres(t))
-	proxy := newProxy(t, withSetting(t, c, "wal_sender_timeout=0").ReplicationURL)
-	c.ReplicationURL = proxy.url
+	proxy, through := testkit.ProxyURL(t, withSetting(t, c, "wal_sender_timeout=0").ReplicationURL)
+	c.ReplicationURL = through
 	k := &taker{confirms: true}
 	k.stream = startStream(t, c)
 	k.stream.clock.limit = 400 * time.Millisecond
 	r := launch(t, k.stream, k)
 	insert(t, c, "one")
 	awaitRows(t, k, 1)
-	proxy.frozen.Store(true)
+	proxy.Swallow()
 	if err := r.ended(t); !errors.Is(err, ErrSilent) || !Transient(err) {
 		t.Fatalf("Run: %v", err)
 	}

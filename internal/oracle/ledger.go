@@ -37,6 +37,8 @@ type Ledger struct {
 	// Source, when not empty, says that others publish to the stream too: a message that is not of this source is
 	// counted as Foreign and not compared. Empty: nothing else may be in the stream.
 	Source string
+	// Hold says that park.order is hold: a row that was parked, and what waits behind it, are late but in their order.
+	Hold bool
 
 	entries    []entry
 	byID       map[string]uint32 // index of entries
@@ -98,13 +100,17 @@ func (l *Ledger) Store(m Message) {
 	}
 	row.sequence = m.Sequence
 	l.checkAggregate(row, m)
-	if m.Late == "" || m.Late == lateInitial {
+	if m.Late == "" || m.Late == lateInitial || m.Late == lateParked && l.Hold {
 		l.checkOrder(index, m)
 	}
 }
 
-// lateInitial marks rows that are older than the slot: they are late, but in their order and before all others.
-const lateInitial = "initial"
+const (
+	// lateInitial marks rows that are older than the slot: they are late, but in their order and before all others.
+	lateInitial = "initial"
+	// lateParked marks rows that were set aside.
+	lateParked = "parked"
+)
 
 // checkOrder compares a row's first message with the newest one of its aggregate: in place, it is newer.
 func (l *Ledger) checkOrder(index uint32, m Message) {

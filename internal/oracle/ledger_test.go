@@ -166,3 +166,26 @@ func TestForeignMessagesAreToldFromInvented(t *testing.T) {
 		t.Errorf("foreign 4, extra 3 and duplicate 1 were planted: %s", got.String())
 	}
 }
+
+// Nothing overtakes a row that is held: what is published of it late is in its order.
+func TestParkedRowsKeepTheirOrderWhereTheyAreHeld(t *testing.T) {
+	for _, hold := range []bool{false, true} {
+		ledger := committed(t)
+		ledger.Hold = hold
+		all := stored(1, 2, -5, 4, -3, 6)
+		for i, m := range all {
+			m.Sequence = uint64(i + 1)
+			if m.Late != "" {
+				m.Late = "parked"
+			}
+			ledger.Store(m)
+		}
+		want := 0
+		if hold {
+			want = 1
+		}
+		if r := ledger.Report(); r.OutOfOrder != want || r.Late != 2 || r.Missing != 0 {
+			t.Errorf("hold %v: out of order %d is expected: %s", hold, want, r.String())
+		}
+	}
+}

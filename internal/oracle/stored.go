@@ -21,6 +21,16 @@ func (l *Ledger) Stored(ctx context.Context, js jetstream.JetStream, stream stri
 	return nil
 }
 
+// Messages gives what the stream holds now, in its order.
+func Messages(ctx context.Context, js jetstream.JetStream, stream string) ([]Message, error) {
+	var all []Message
+	err := readStream(ctx, js, stream, func(m Message) { all = append(all, m) })
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", stream, err)
+	}
+	return all, nil
+}
+
 func readStream(ctx context.Context, js jetstream.JetStream, name string, each func(Message)) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -16,6 +17,9 @@ type natsOptions struct {
 	nkey           string
 	tls            *Certs
 	maxPayload     int
+	name           string // of the server; empty: testkit
+	store          string // JetStream's folder; empty: one in the server's own
+	maxFileStore   string // in the server's own notation; empty: 8GB
 	extra          []string
 }
 
@@ -35,6 +39,12 @@ func NATSTLS(certs *Certs) NATSOption { return func(o *natsOptions) { o.tls = ce
 
 // NATSMaxPayload sets the largest message, in bytes.
 func NATSMaxPayload(bytes int) NATSOption { return func(o *natsOptions) { o.maxPayload = bytes } }
+
+// NATSStore puts JetStream's files into a folder that stays when the server is gone.
+func NATSStore(dir string) NATSOption { return func(o *natsOptions) { o.store = dir } }
+
+// NATSMaxFileStore bounds what JetStream stores in files, in the server's own notation: 16MB.
+func NATSMaxFileStore(size string) NATSOption { return func(o *natsOptions) { o.maxFileStore = size } }
 
 // NATSConf adds text to the configuration, in the server's own format.
 func NATSConf(text string) NATSOption {
@@ -68,8 +78,9 @@ func (n *NATSServer) BareURL() string {
 // conf is the server's configuration file.
 func (o *natsOptions) conf(port int, dir string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "listen: \"127.0.0.1:%d\"\nserver_name: testkit\n", port)
-	fmt.Fprintf(&text, "jetstream { store_dir: %q, max_file_store: 8GB, max_memory_store: 256MB }\n", filepath.Join(dir, "store"))
+	fmt.Fprintf(&text, "listen: \"127.0.0.1:%d\"\nserver_name: %s\n", port, cmp.Or(o.name, "testkit"))
+	fmt.Fprintf(&text, "jetstream { store_dir: %q, max_file_store: %s, max_memory_store: 256MB }\n",
+		cmp.Or(o.store, filepath.Join(dir, "store")), cmp.Or(o.maxFileStore, "8GB"))
 	switch {
 	case o.user != "":
 		fmt.Fprintf(&text, "authorization { user: %q, password: %q }\n", o.user, o.password)

@@ -45,6 +45,8 @@ type fault struct {
 	check func(*trial)
 	// compare counts; nil: the table with the whole stream.
 	compare func(*trial) *oracle.Report
+	// parks says that rows are parked and released: they are late.
+	parks bool
 	// plain runs the bridge without the race detector, so that its memory is measured in every form.
 	plain bool
 	// rate is how many transactions a second are written; 0: 150.
@@ -54,7 +56,7 @@ type fault struct {
 // all is every fault, in the report's order.
 func all() []fault {
 	var list []fault
-	for _, group := range [][]fault{bridgeFaults(), postgresFaults(), natsdFaults(), streamFaults(), natsFaults()} {
+	for _, group := range [][]fault{bridgeFaults(), postgresFaults(), natsdFaults(), streamFaults(), poisonFaults(), natsFaults()} {
 		list = append(list, group...)
 	}
 	return list

@@ -135,7 +135,7 @@ func (tr *trial) judge(x fault) outcome {
 	if report.Committed == 0 {
 		tr.Error("nothing was committed: the test has shown nothing")
 	}
-	if !report.Clean() || report.Late != 0 {
+	if !report.Clean() || (report.Late != 0) != x.parks {
 		tr.Errorf("SEED=%d: the stream is not what was committed: %s", tr.seed, report)
 	}
 	peak := tr.PeakMemory()
