@@ -140,7 +140,7 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 		nats.ClosedHandler(c.onClosed(h)),
 	}
 	if cfg.Fence != nil {
-		opts = append(opts, nats.SetCustomDialer(newFenced(dialTimeout(ctx), cfg.Fence)))
+		opts = append(opts, nats.SetCustomDialer(&fenced{c.dialer, cfg.Fence}))
 	}
 	if cfg.InboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))

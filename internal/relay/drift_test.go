@@ -174,7 +174,7 @@ func TestStuckSlotSaysHowToBeginAnew(t *testing.T) {
 	testkit.Exec(t, d.url, sql)
 	d.bridge = start(t, d.cfg)
 	stuck := d.ends(t, before, "does not exist at the slot's position")
-	if hint := exit.Hint(stuck); !strings.Contains(hint, "drop the slot") || !strings.Contains(hint, "nats kv del tidegate app") {
+	if hint := exit.Hint(stuck); !strings.Contains(hint, "SELECT pg_drop_replication_slot('") || !strings.Contains(hint, "tidegate accept") {
 		t.Fatalf("it says %s", hint)
 	}
 	testkit.Exec(t, d.url, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()")
