@@ -28,7 +28,7 @@ type Config struct {
 	TLS         TLS
 	InboxPrefix string
 	Domain      string // of JetStream
-	// WriteTimeout is how long the server may leave a write unread before the connection is given up; 0 means 10 s.
+	// WriteTimeout is how long the server may take nothing of a write before the connection is given up; 0 means 4 s.
 	WriteTimeout time.Duration
 	// Fence is asked before each write to a server. With an error nothing is written, what was published and not yet
 	// written is dropped, and the connection is given up and made again. nil never objects.
@@ -57,6 +57,7 @@ type Conn struct {
 	js     jetstream.JetStream
 	log    *slog.Logger
 	prefix string // of the JetStream API, with the dot
+	dialer *dialer
 
 	mu     sync.Mutex
 	closed bool
@@ -118,8 +119,9 @@ func (c *Conn) useJetStream(cfg Config, settings natscontext.Settings) (err erro
 func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option, error) {
 	writeTimeout := cfg.WriteTimeout
 	if writeTimeout == 0 {
-		writeTimeout = 10 * time.Second
+		writeTimeout = 4 * time.Second
 	}
+	c.dialer = newDialer(dialTimeout(ctx), writeTimeout)
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
 		nats.ReconnectBufSize(-1),
@@ -127,8 +129,9 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 		nats.MaxReconnects(-1),
 		nats.CustomReconnectDelay(reconnectDelay),
 		nats.Timeout(dialTimeout(ctx)),
-		nats.FlusherTimeout(writeTimeout),
-		nats.PingInterval(5 * time.Second),
+		nats.SetCustomDialer(c.dialer),
+		nats.FlusherTimeout(0), // the dialer's connections bound their writes
+		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(2),
 		nats.NoCallbacksAfterClientClose(),
 		nats.DisconnectErrHandler(c.onDisconnect(h)),
@@ -137,7 +140,7 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 		nats.ClosedHandler(c.onClosed(h)),
 	}
 	if cfg.Fence != nil {
-		opts = append(opts, nats.SetCustomDialer(newFenced(dialTimeout(ctx), cfg.Fence)))
+		opts = append(opts, nats.SetCustomDialer(&fenced{c.dialer, cfg.Fence}))
 	}
 	if cfg.InboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
@@ -178,6 +181,9 @@ func tlsOptions(t TLS) (opts []nats.Option) {
 	}
 	return opts
 }
+
+// pingInterval makes a half-open connection known after three of it, 9 s; a link may take 6 s for an answer.
+const pingInterval = 3 * time.Second
 
 // reconnectDelay is called after every server of the list was tried.
 func reconnectDelay(attempts int) time.Duration {
@@ -244,6 +250,7 @@ func (c *Conn) Close() {
 	c.down(nats.ErrConnectionClosed)
 	c.mu.Unlock()
 	if c.nc != nil {
+		c.dialer.sever()
 		c.nc.Close()
 	}
 }

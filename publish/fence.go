@@ -1,28 +1,21 @@
 package publish
 
-import (
-	"net"
-	"time"
-)
+import "net"
 
 // fenced dials connections on which nothing is written once the fence says no. The client keeps what is published in a
 // buffer of its own; only the socket is the place where it can be held back for good.
 type fenced struct {
-	net.Dialer
+	*dialer
 	fence func() error
 }
 
 // Dial is what the client calls for each server of the list.
 func (d *fenced) Dial(network, address string) (net.Conn, error) {
-	conn, err := d.Dialer.Dial(network, address)
+	conn, err := d.dialer.Dial(network, address)
 	if err != nil {
 		return nil, err
 	}
 	return &fencedConn{conn, d.fence}, nil
-}
-
-func newFenced(timeout time.Duration, fence func() error) *fenced {
-	return &fenced{net.Dialer{Timeout: timeout}, fence}
 }
 
 type fencedConn struct {

@@ -8,6 +8,7 @@ package slot
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -149,6 +150,8 @@ func (c Config) replicationConfig() (*pgconn.Config, error) {
 // for the one that can be written to.
 func prepare(pc *pgconn.Config, app string) {
 	pc.RuntimeParams["application_name"] = app
+	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
+	pc.DialFunc = dialer.DialContext // a peer that is gone without a word is known before a query's own bound
 	if pc.ConnectTimeout == 0 || pc.ConnectTimeout > connectTimeout {
 		pc.ConnectTimeout = connectTimeout
 	}

@@ -151,18 +151,41 @@ func checkPublication(ctx context.Context, conn *pgx.Conn, name string, tables [
 	for _, table := range tables {
 		filter, ok := published[table]
 		switch {
-		case !ok && !root:
-			return drift("it does not publish "+table+" under that name", fmt.Sprintf(
-				"ALTER PUBLICATION %s ADD TABLE %s (if it is not there); for a partitioned table ALTER PUBLICATION %[1]s SET (publish_via_partition_root = true)",
-				quoteIdent(name), quoteTable(table)), nil)
 		case !ok:
-			return drift("it does not publish "+table, fmt.Sprintf("ALTER PUBLICATION %s ADD TABLE %s", quoteIdent(name), quoteTable(table)), nil)
+			seen, fix, err := notPublished(ctx, conn, name, table, root)
+			if err != nil {
+				return err
+			}
+			return drift(seen, fix, nil)
 		case filter != "":
 			return drift("it publishes only the rows of "+table+" with "+filter, fmt.Sprintf(
 				"ALTER PUBLICATION %s DROP TABLE %s; ALTER PUBLICATION %[1]s ADD TABLE %[2]s", quoteIdent(name), quoteTable(table)), nil)
 		}
 	}
 	return nil
+}
+
+// notPublished says what a publication lacks that does not yield a table under its name.
+func notPublished(ctx context.Context, conn *pgx.Conn, name, table string, root bool) (seen, fix string, err error) {
+	const query = `SELECT c.relkind = 'p', EXISTS (SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+		WHERE p.pubname = $1 AND r.prrelid = c.oid) FROM pg_class c WHERE c.oid = $2::text::regclass`
+	var partitioned, held bool
+	if err := conn.QueryRow(ctx, query, name, quoteTable(table)).Scan(&partitioned, &held); err != nil {
+		return "", "", err
+	}
+	seen = "it does not publish " + table
+	var fixes []string
+	if !held {
+		fixes = append(fixes, fmt.Sprintf("ALTER PUBLICATION %s ADD TABLE %s", quoteIdent(name), quoteTable(table)))
+	}
+	if partitioned && !root {
+		seen += " under that name"
+		fixes = append(fixes, fmt.Sprintf("ALTER PUBLICATION %s SET (publish_via_partition_root = true)", quoteIdent(name)))
+	}
+	if len(fixes) == 0 {
+		return seen + " under that name", fmt.Sprintf("take what it is a partition of out of the publication: ALTER PUBLICATION %s DROP TABLE …", quoteIdent(name)), nil
+	}
+	return seen, strings.Join(fixes, "; "), nil
 }
 
 // publishedTables gives the tables under the names that the stream uses, each with its row filter.

@@ -158,6 +158,9 @@ func (s *Stream) Start(ctx context.Context) (confirmed decoder.LSN, err error) {
 	}
 	confirmed, end, err := heldPosition(ctx, s.cfg, s.PID())
 	if err != nil {
+		if shown := s.lastWords(); shown != nil { // then nobody holds the slot
+			err = shown
+		}
 		return 0, fmt.Errorf("read slot position: %w", err)
 	}
 	s.pos, err = NewPosition(confirmed, max(end, s.system.WALEnd))
@@ -213,6 +216,25 @@ func (s *Stream) startReplication() error {
 		}
 		if err := s.control(m); err != nil {
 			return err
+		}
+	}
+}
+
+// lastWords gives the error with which the server has ended the stream already, nil when it has not.
+func (s *Stream) lastWords() error {
+	_ = s.conn.SetReadDeadline(time.Now().Add(time.Second))
+	for {
+		m, ok, err := s.frames.next()
+		switch {
+		case err != nil:
+			return nil
+		case ok && m.kind == 'E':
+			return s.control(m)
+		case ok:
+			continue
+		}
+		if _, err := s.frames.fill(s.conn); err != nil {
+			return nil
 		}
 	}
 }

@@ -14,7 +14,7 @@ const (
 	statusInterval = 10 * time.Second
 	progressPause  = 100 * time.Millisecond // between statuses that only tell of progress
 	writeTimeout   = 10 * time.Second
-	silenceLimit   = 30 * time.Second
+	silenceLimit   = 15 * time.Second
 )
 
 // past is a deadline that ends a call at once.
@@ -34,7 +34,6 @@ func (t *timers) start(now time.Time, walSenderTimeout time.Duration) {
 	if walSenderTimeout > 0 {
 		t.interval = min(statusInterval, walSenderTimeout/3)
 	}
-	t.limit = max(t.limit, walSenderTimeout)
 	t.heard(now)
 }
 

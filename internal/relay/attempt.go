@@ -139,6 +139,9 @@ func (b *Bridge) countRows(ctx context.Context, sql *pgx.Conn) (int64, string, e
 // slot is made, the publication is made before the slot, and the slot is held before the checkpoint is believed.
 func (b *Bridge) begin(ctx context.Context, next step, cp *publish.Checkpoint, sql *pgx.Conn, srv *slot.Server, streams []*publish.Stream) error {
 	s := newSession(b, next, srv.DatabaseOID, streams)
+	if srv.Slot != nil && cp != nil {
+		s.left = moment{cp.CommittedAt, srv.Slot.Confirmed}
+	}
 	switch next {
 	case stepCreate, stepCopy:
 		if err := b.writeIntention(ctx, cp, next, streams); err != nil {

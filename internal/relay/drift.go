@@ -182,8 +182,8 @@ func (s *session) explainDrift(err error) error {
 	from, stuck := d.good, fmt.Sprintf("Then SELECT pg_drop_replication_slot('%s'). %s", name, makeSlotAgain(name))
 	fix := slot.CreatePublicationSQL(s.bridge.slot.Publication, s.bridge.slot.Tables) +
 		"; should it be missing still when the bridge is started, the slot stands where it was not there, and cannot pass. " + stuck
-	if s.stream.Progress().Received < d.good.lsn {
-		from, fix = moment{s.saved.CommittedAt, s.confirmed}, "the slot cannot pass that place. "+stuck
+	if s.stream == nil || s.stream.Progress().Received < d.good.lsn {
+		from, fix = s.left, "the slot cannot pass that place. "+stuck
 	}
 	return d.found(&slot.DriftError{Object: shown.Object, Seen: shown.Seen, Fix: fix, Err: shown.Err}, from, moment{at: time.Now()})
 }

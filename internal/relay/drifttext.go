@@ -60,7 +60,7 @@ func (d *drift) rowsOfWindow(tables []string, from time.Time) string {
 			continue
 		}
 		query := "SELECT * FROM " + pgx.Identifier(strings.SplitN(o.table.Name, ".", 2)).Sanitize()
-		if createdAt := d.created[o.table.Name]; createdAt != "" {
+		if createdAt := d.created[o.table.Name]; createdAt != "" && !from.IsZero() {
 			query += fmt.Sprintf(" WHERE %s >= '%s'", pgx.Identifier{createdAt}.Sanitize(), from.Add(-beganEarlier).UTC().Format(time.RFC3339))
 		}
 		queries = append(queries, query+fmt.Sprintf(" (the stream has those whose Nats-Msg-Id is %s/%s/<%s>)", d.b.cfg.Source.Name, o.table.Name, columnsOf(o.table).ID))

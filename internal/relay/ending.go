@@ -12,6 +12,7 @@ const (
 	settleStop     = 10 * time.Second // on request
 	settleLost     = 3 * time.Second  // when PostgreSQL is gone: nothing new can come anyway
 	settleShutdown = time.Second      // PostgreSQL waits for us to leave
+	settleSilence  = 2 * time.Second  // a broker that answers nothing for as long will not
 	finishTimeout  = 2 * time.Second
 	leaveWithin    = 2 * time.Second // of a shutdown of PostgreSQL, whatever is in flight
 )
@@ -22,16 +23,19 @@ func (s *session) settle(why error) {
 	deadline := time.After(settleTime(why))
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	heard := time.Now()
 	for s.tracker.rows > 0 {
-		if s.hopeless() {
+		now := time.Now()
+		s.unanswered = now.Sub(heard) > settleSilence
+		if s.hopeless() || s.unanswered {
 			return
 		}
-		now := time.Now()
 		var err error
 		select {
 		case <-deadline:
 			return
 		case m := <-s.acks.C:
+			heard = now
 			err = s.takeAcks(m, now)
 		case r := <-s.results:
 			err = r(now)
@@ -78,7 +82,7 @@ func (s *session) finalCheckpoint(why error) error {
 		return nil
 	}
 	patience := checkpointTimeout
-	if errors.Is(why, errShutdown) {
+	if errors.Is(why, errShutdown) || s.unanswered {
 		patience = settleShutdown / 2
 	}
 	deadline := time.After(patience)

@@ -264,8 +264,9 @@ func (s *session) linkChanged(now time.Time) error {
 	return nil
 }
 
-// recheckAfter is how long nobody may answer at the streams' subjects, as in an election, before we ask why.
-const recheckAfter = 5 * time.Second
+// recheckAfter is how long nobody may answer at the streams' subjects, as in an election, before we ask why, and ask
+// again.
+const recheckAfter = time.Second
 
 // recheck asks whether the streams still take what is published: one that was narrowed or deleted does not answer.
 func (s *session) recheck() {
@@ -276,6 +277,7 @@ func (s *session) recheck() {
 				s.post(ctx, func(time.Time) error { return err })
 			}
 		}
+		s.rechecking.Store(false)
 	})
 }
 
@@ -300,7 +302,7 @@ func (s *session) observe(now time.Time) {
 	default:
 		h.Clear(problemPublish)
 	}
-	if probing && reason == publish.ReasonNoResponders && now.Sub(later(since, s.rechecked)) > recheckAfter {
+	if probing && reason == publish.ReasonNoResponders && now.Sub(later(since, s.rechecked)) > recheckAfter && !s.rechecking.Swap(true) {
 		s.rechecked = now
 		s.recheck()
 	}

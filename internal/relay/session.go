@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidegate-cdc/tidegate/decoder"
@@ -27,6 +28,7 @@ type session struct {
 	history slot.History
 	// confirmed is the slot's confirmed_flush_lsn when it was taken: nothing of an earlier session counts.
 	confirmed decoder.LSN
+	left      moment // where the session before has ended
 
 	source *source
 	stage  *stage
@@ -43,10 +45,12 @@ type session struct {
 	reconciling
 	aside
 	watching
-	drops     uint64    // disconnections of NATS that were dealt with
-	rechecked time.Time // when the streams were last asked whether they still fit
-	results   chan result
-	spare     []item
+	unanswered bool      // the broker was silent at the end
+	drops      uint64    // disconnections of NATS that were dealt with
+	rechecked  time.Time // when the streams were last asked whether they still fit
+	rechecking atomic.Bool
+	results    chan result
+	spare      []item
 
 	// spawn runs a part of the session that ends with it.
 	spawn func(func(context.Context))
@@ -132,7 +136,7 @@ func (s *session) run(ctx context.Context) error {
 		})
 	})
 	if err := s.take(ctx); err != nil {
-		return errors.Join(whyEnded(ctx, err), s.closeStream())
+		return errors.Join(s.explainDrift(whyEnded(ctx, err)), s.closeStream())
 	}
 	s.spawn(func(work context.Context) { s.leaveInTime(work, shutdown) })
 	// The walsender must hear from us from now on, also while the streams are read: the gate is shut meanwhile.
