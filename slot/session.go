@@ -225,18 +225,17 @@ func (s *Stream) lastWords() error {
 	_ = s.conn.SetReadDeadline(time.Now().Add(time.Second))
 	for {
 		m, ok, err := s.frames.next()
-		switch {
-		case err != nil:
-			return nil
-		case ok && m.kind == 'E':
-			return s.control(m)
-		case ok:
-			continue
+		if err == nil && !ok {
+			_, err = s.frames.fill(s.conn)
 		}
-		if _, err := s.frames.fill(s.conn); err != nil {
-			return nil
+		if err != nil { // it said nothing else
+			break
+		}
+		if ok && m.kind == 'E' {
+			return s.control(m)
 		}
 	}
+	return nil
 }
 
 // startCommand asks for protocol 1: whole transactions, in commit order, after their commit.

@@ -241,6 +241,9 @@ func (s *session) notKept(err error, now time.Time) error {
 // kept finishes rows that are durable in the store.
 func (s *session) kept(batch []*row, inserted []bool, lsn decoder.LSN, stats parking.Stats, now time.Time) error {
 	s.queue = s.queue[len(batch):] // batch is the same memory: nothing may be moved in it
+	if len(s.queue) == 0 {
+		s.queue = nil
+	}
 	s.tracker.barrier(lsn)
 	s.setStats(stats, now)
 	poison := 0

@@ -150,8 +150,10 @@ func TestWhatLeavesRowsOutEndsTheBridgeWithTheWindowAtRisk(t *testing.T) {
 // A column's change is seen before any row of the new shape, so no row is left out.
 func TestColumnThatChangesUnderTheBridgeLosesNoRow(t *testing.T) {
 	for name, tc := range map[string]struct{ sql, back string }{
-		"renamed": {"ALTER TABLE outbox RENAME COLUMN event_type TO kind; INSERT INTO outbox (aggregate_type, aggregate_id, kind) VALUES ('order', 'o', 'placed')",
-			"ALTER TABLE outbox RENAME COLUMN kind TO event_type"},
+		"renamed": {
+			"ALTER TABLE outbox RENAME COLUMN event_type TO kind; INSERT INTO outbox (aggregate_type, aggregate_id, kind) VALUES ('order', 'o', 'placed')",
+			"ALTER TABLE outbox RENAME COLUMN kind TO event_type",
+		},
 		"of another type": {"ALTER TABLE outbox ALTER created_at DROP DEFAULT, ALTER created_at TYPE text; INSERT INTO outbox (aggregate_type, aggregate_id, event_type, created_at) VALUES ('order', 'o', 'placed', 'now')", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
