@@ -228,14 +228,13 @@ func (s *Stream) lastWords() error {
 		if err == nil && !ok {
 			_, err = s.frames.fill(s.conn)
 		}
-		if err != nil { // it said nothing else
-			break
+		if err != nil {
+			return nil //nolint:nilerr // it has said nothing
 		}
 		if ok && m.kind == 'E' {
 			return s.control(m)
 		}
 	}
-	return nil
 }
 
 // startCommand asks for protocol 1: whole transactions, in commit order, after their commit.
