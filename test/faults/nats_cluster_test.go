@@ -21,7 +21,7 @@ func clusterFaults() []fault {
 			scene: isolated.atHome, inflict: isolated.isolateLeader,
 		},
 		{
-			name: "R3: follower isolated", does: "a server that does not lead the stream is cut off for 8 s; the bridge, connected to the leader, goes on meanwhile",
+			name: "R3: follower isolated", does: "a server that leads neither the stream nor the checkpoint is cut off for 8 s; the bridge, connected to the leader, goes on meanwhile",
 			scene: follower.atHome, inflict: follower.isolateFollower,
 		},
 		{
@@ -49,6 +49,9 @@ nats: {url: "{{.NATS}}"}
 // home is the server that a bridge keeps to that knows no other.
 const home = 0
 
+// checkpoint is the stream under the bucket that holds it.
+const checkpoint = "KV_tidegate"
+
 // isolation is longer than the stream's duplicate window, and than a leader needs to give up.
 const isolation = 8 * time.Second
 
@@ -72,7 +75,7 @@ func (c *three) atHome(t *testing.T, o *scene.Options) func(*trial) {
 func (c *three) whole(tr *trial) {
 	tr.Helper()
 	c.InSync(tr, tr.JS, scene.Stream, time.Minute)
-	c.InSync(tr, tr.JS, "KV_tidegate", time.Minute)
+	c.InSync(tr, tr.JS, checkpoint, time.Minute)
 }
 
 func (c *three) killLeader(tr *trial) {
@@ -96,12 +99,13 @@ func (c *three) isolateLeader(tr *trial) {
 func (c *three) isolateFollower(tr *trial) {
 	c.whole(tr)
 	c.Lead(tr, tr.JS, scene.Stream, home)
+	c.Lead(tr, tr.JS, checkpoint, home) // or that needs an election first
+	tr.AwaitStored(tr, 50)
 	follower := 1 + tr.random.IntN(2)
 	before, _ := tr.Stored()
 	c.Isolate(follower)
 	tr.wait(isolation)
 	c.Rejoin(follower)
-	// The checkpoint's leader may have been cut off; publishing waits for it, but a new one is there within a moment.
 	if after, ok := tr.Stored(); ok && after < before+50 {
 		tr.Errorf("round %d: %d messages were stored while a follower was away", tr.round, after-before)
 	}

@@ -59,6 +59,8 @@ const lossNotice = 5 * time.Second
 var lostRange = regexp.MustCompile(`at risk are the messages at sequences \d+ to \d+`)
 
 func (l *loss) inflict(tr *trial) {
+	confirmed := tr.confirmed()
+	testkit.Eventually(tr, 20*time.Second, func() bool { return tr.confirmed() != confirmed }, "a checkpoint is written")
 	tr.bridge.Signal(tr, syscall.SIGSTOP) // what is lost is then known exactly
 	l.lost = append(l.lost, tr.stream()...)
 	stream, err := tr.JS.Stream(tr.Context(), scene.Stream)
