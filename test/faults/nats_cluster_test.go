@@ -67,7 +67,7 @@ func (c *three) everywhere(t *testing.T, o *scene.Options) func(*trial) {
 func (c *three) atHome(t *testing.T, o *scene.Options) func(*trial) {
 	t.Helper()
 	c.everywhere(t, o)
-	o.NATSURL = c.Servers[home].URL()
+	o.NATSURL, o.JS = c.Servers[home].URL(), c.Servers[home].JetStream(t)
 	return nil
 }
 
