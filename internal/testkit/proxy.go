@@ -170,7 +170,7 @@ type chunk struct {
 	due  time.Time
 }
 
-// pass hands on one direction of a link until either side leaves. On a swallowed link it rests until the test ends.
+// pass hands on one direction of a link until either side leaves. On a swallowed link it drops what comes.
 func (p *Proxy) pass(l *link, to, from *net.TCPConn) {
 	underway := make(chan chunk, 2048) // bounds what a slow way holds; the sender waits then
 	var writing sync.WaitGroup
@@ -182,7 +182,7 @@ func (p *Proxy) pass(l *link, to, from *net.TCPConn) {
 			p.brake(l, n)
 			underway <- chunk{data[:n], time.Now().Add(time.Duration(p.latency.Load()))}
 		}
-		if err != nil || l.isDead() {
+		if err != nil {
 			break
 		}
 	}

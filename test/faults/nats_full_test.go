@@ -46,9 +46,10 @@ func fillStream(tr *trial) {
 	} else {
 		config.MaxBytes = int64(state.Bytes) + 100_000
 	}
+	refused := tr.bridge.Metric(tr, "tidegate_publish_retries_total", `reason="stream_full"`)
 	tr.update(config)
 	testkit.Eventually(tr, 30*time.Second, func() bool {
-		return tr.bridge.Metric(tr, "tidegate_publish_retries_total", `reason="stream_full"`) > 0
+		return tr.bridge.Metric(tr, "tidegate_publish_retries_total", `reason="stream_full"`) > refused
 	}, "the stream is full")
 	before, _ := tr.Stored()
 	tr.away()

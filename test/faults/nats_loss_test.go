@@ -56,9 +56,13 @@ type loss struct {
 // lossNotice is how soon the bridge has to have ended.
 const lossNotice = 5 * time.Second
 
-var lostRange = regexp.MustCompile(`at risk are the messages at sequences \d+ to \d+`)
+var lostRange = regexp.MustCompile(`at risk are the messages at sequences [1-9]\d* to [1-9]\d*`)
 
 func (l *loss) inflict(tr *trial) {
+	now := testkit.Value[string](tr, tr.URL, "SELECT pg_current_wal_insert_lsn()::text")
+	testkit.Eventually(tr, 20*time.Second, func() bool {
+		return testkit.Value[bool](tr, tr.URL, "SELECT confirmed_flush_lsn >= $1::pg_lsn FROM pg_replication_slots WHERE slot_name = 'tidegate'", now)
+	}, "what is stored is in the checkpoint")
 	tr.bridge.Signal(tr, syscall.SIGSTOP) // what is lost is then known exactly
 	l.lost = append(l.lost, tr.stream()...)
 	stream, err := tr.JS.Stream(tr.Context(), scene.Stream)
