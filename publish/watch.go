@@ -17,6 +17,9 @@ type Watch struct {
 	stream  *Stream
 	witness Witness
 	state   State // at the last look
+	// Before there is a witness: when the watch began, by the server's clock, and the stream's last sequence then.
+	began time.Time
+	from  uint64
 }
 
 // Watch begins with what was known of the stream: the zero Witness where nothing is.
@@ -69,6 +72,12 @@ func (w *Watch) ask(ctx context.Context, m Mark) (*streamInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read state of stream %s: %w", w.stream.Name, err)
 	}
+	if w.began.IsZero() {
+		w.began, w.from = info.now, info.state.Last
+		if w.began.IsZero() {
+			w.began = time.Now()
+		}
+	}
 	return info, nil
 }
 
@@ -100,9 +109,20 @@ func (w *Watch) compare(ctx context.Context, info *streamInfo, m Mark) error {
 	case info.state.Last < m.Seq:
 		return w.setBack(ctx, info, m)
 	case w.witness.Seq == 0:
-		return nil
+		return w.sinceBegun(info, m)
 	}
 	return w.question(ctx, info, m, again)
+}
+
+// sinceBegun judges a stream of which no message of ours was seen yet: what it has stored since the watch began must be
+// there, or have been removed by its own limits.
+func (w *Watch) sinceBegun(info *streamInfo, m Mark) error {
+	first := Witness{Seq: w.from + 1, StoredAt: w.began}
+	first.seen(info)
+	if m.Seq > w.from && first.isPurged(info, m) {
+		return w.purged(info, m, first.Seq)
+	}
+	return nil
 }
 
 // setBack is the loss of everything after the stream's last message, and names that.

@@ -108,7 +108,7 @@ func Transient(err error) bool {
 		return transientCode(pe.Code)
 	case tlsTrouble(err):
 		return false
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, pgconn.ErrConnClosed):
 		return true
 	}
 	return errors.As(err, &network) || errors.As(err, &connect)

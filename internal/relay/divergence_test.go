@@ -233,6 +233,7 @@ func TestLossInNATSEndsARunningBridgeWithTheRangeAndAcceptGoesOn(t *testing.T) {
 		}, says: "set back", found: "the slot was confirmed up to", from: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t, testkit.SharedPostgres(t), nil)
 			ctx := t.Context()
 			if tc.before != nil {
@@ -265,6 +266,7 @@ func TestLossInNATSEndsARunningBridgeWithTheRangeAndAcceptGoesOn(t *testing.T) {
 func TestRestoredNATSEndsTheBridgeWithTheRangeAndAcceptGoesOn(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprintf("running=%v", running), func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t, testkit.SharedPostgres(t), nil)
 			backup := t.TempDir() + "/store"
 			s.nats.Stop(t)
@@ -307,6 +309,7 @@ func TestWhatStreamsRemoveByThemselvesDoesNotEndTheBridge(t *testing.T) {
 		"configuration edited": {},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t, testkit.SharedPostgres(t), &cfg)
 			ctx := t.Context()
 			st, err := s.js.Stream(ctx, "OUTBOX")
@@ -398,6 +401,7 @@ func TestDatabaseThatLacksPublishedEventsIsRefusedWithTheirListAndAcceptGoesOn(t
 		}, "timeline 1 ended at"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			pg := testkit.Postgres(t)
 			s := newScene(t, pg, nil)
 			pg.Backup(t)

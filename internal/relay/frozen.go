@@ -23,6 +23,7 @@ const (
 // of that time is over, and what it had left in the client's buffer dropped.
 type pulse struct {
 	started time.Time
+	beats   atomic.Bool  // a process that only asks and answers has no pulse
 	last    atomic.Int64 // since started
 	frozen  atomic.Bool
 
@@ -35,7 +36,7 @@ func newPulse() *pulse { return &pulse{started: time.Now()} }
 
 // fence is what each write to NATS has to pass.
 func (p *pulse) fence() error {
-	if p.frozen.Load() || p.since() > frozenAfter {
+	if p.frozen.Load() || p.beats.Load() && p.since() > frozenAfter {
 		return errFrozen
 	}
 	return nil
@@ -47,6 +48,8 @@ func (p *pulse) since() time.Duration {
 
 // watch beats until ctx ends.
 func (p *pulse) watch(ctx context.Context) {
+	p.beat()
+	p.beats.Store(true)
 	ticker := time.NewTicker(pulseEvery)
 	defer ticker.Stop()
 	for {

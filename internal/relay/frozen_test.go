@@ -9,6 +9,7 @@ import (
 // A process that is woken again must not send what it held when it was stopped: its successor has sent it long ago.
 func TestFrozenProcessSendsNothingBeforeItsSessionIsOver(t *testing.T) {
 	p := newPulse()
+	p.beats.Store(true)
 	var left error
 	dropped := false
 	over := p.during(func(err error) { left = err }, func() {

@@ -151,7 +151,7 @@ func (s *session) run(ctx context.Context) error {
 		start(s.stage.run)
 		err = s.stay(ctx, start)
 	}
-	err = s.explainDrift(whyEnded(ctx, err))
+	err = s.nameRange(s.explainDrift(whyEnded(ctx, err)))
 	stopReading()
 	<-read
 	s.part(err)

@@ -162,3 +162,18 @@ func withRange(err error, cp *publish.Checkpoint) error {
 	return fmt.Errorf("%w; by the checkpoint every row up to position %s (%s, committed %s) was stored",
 		err, cp.W, cp.W.Commit, cp.CommittedAt.UTC().Format(time.RFC3339))
 }
+
+// nameRange gives a loss that was seen elsewhere than by the watch the range that is at risk: everything of ours. It is
+// called when the loop has ended.
+func (s *session) nameRange(err error) error {
+	lost := (*publish.LostError)(nil)
+	if !errors.As(err, &lost) || lost.To > 0 {
+		return err
+	}
+	for _, st := range s.streams {
+		if st.Name == lost.Stream {
+			lost.From, lost.To = 1, max(s.lanes.Highest(st).Seq, s.saved.Streams[st.Name].Seq)
+		}
+	}
+	return withRange(err, &s.saved)
+}

@@ -63,7 +63,7 @@ func TestDroppedSlotIsAGapAndNotANewBeginning(t *testing.T) {
 	s.begun(t)
 	confirmed := s.confirmedSlot(t)
 	testkit.Exec(t, s.url, "SELECT pg_drop_replication_slot(current_database())")
-	want := refusal{exit.SlotLost, []string{"slot " + s.slot(t), "does not exist any more", "after " + confirmed.String()}, "nats kv del tidegate app"}
+	want := refusal{exit.SlotLost, []string{"slot " + s.slot(t), "does not exist any more", "after " + confirmed.String()}, "tidegate accept"}
 	s.refuses(t, nil, want)
 	s.refuses(t, publishOlder, want) // not even with leave to publish older rows
 	pause(2500 * time.Millisecond)   // the stream still knows the ids of what was published

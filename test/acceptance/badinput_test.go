@@ -122,7 +122,7 @@ func (want refusal) check(t *testing.T, code int, output string) {
 	checkWords(t, said)
 }
 
-var commandNamed = regexp.MustCompile("`?tidegate (init|doctor|status|monitor|verify|replay|parked|slot|accept|explain)\\b")
+var commandNamed = regexp.MustCompile("`?tidegate (init|doctor|status|monitor|verify|replay|slot|explain)\\b")
 
 // checkWords refuses advice that this version cannot follow, and secrets.
 func checkWords(t *testing.T, said string) {
