@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"strings"
