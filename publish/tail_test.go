@@ -153,8 +153,12 @@ func TestTailReadsOwnSubjectsOfNowAndThen(t *testing.T) {
 	if _, ok := tail.Stored(rowFor(s, "a", 1)); !ok || tail.Count != 1 || tail.Last != 51 {
 		t.Fatalf("tail %+v", tail)
 	}
-	if got := c.tailFilter(s); fmt.Sprint(got) != "[y.* x.*]" {
-		t.Fatalf("reads %v", got)
+	want := "[y.* x.*]"
+	if !c.atLeast(2, 10) { // its consumers take one subject at most
+		want = "[>]"
+	}
+	if got := c.tailFilter(s); fmt.Sprint(got) != want {
+		t.Fatalf("reads %v, want %s", got, want)
 	}
 	s.ReadOnly(nil)
 	if got := c.tailFilter(s); fmt.Sprint(got) != "[>]" {
