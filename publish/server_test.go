@@ -156,8 +156,13 @@ func streamIDs(t testing.TB, c *Conn, name string) (ids []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	messages, err := cons.Messages() // Next on the consumer would make another for every message
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer messages.Stop()
 	for uint64(len(ids)) < info.state.Messages {
-		m, err := cons.Next(jetstream.FetchMaxWait(5 * time.Second))
+		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			t.Fatalf("read message %d of %d: %v", len(ids)+1, info.state.Messages, err)
 		}
