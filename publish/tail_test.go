@@ -166,6 +166,22 @@ func TestTailReadsOwnSubjectsOfNowAndThen(t *testing.T) {
 	}
 }
 
+// TestTailOfOneSubjectIsRead is the ordinary case: one outbox. Every server has to take that filter.
+func TestTailOfOneSubjectIsRead(t *testing.T) {
+	c := connect(t, startServer(t, nil))
+	s := ensure(t, c, StreamConfig{Name: "S"}, "x.*")
+	for n := 1; n <= 3; n++ {
+		put(t, c, rowFor(s, "a", n))
+	}
+	s.ReadOnly([]string{"x.*"})
+	if one, several := c.consumerFilter(s); one != "x.*" || several != nil {
+		t.Fatalf("reads %q and %v", one, several)
+	}
+	if tail := readTail(t, c, s, 0); tail.Count != 3 || tail.Last != 3 {
+		t.Fatalf("tail %+v", tail)
+	}
+}
+
 func TestTailOfAWorkQueueIsReadWithoutAConsumer(t *testing.T) {
 	c := connect(t, startServer(t, nil))
 	ctx := testContext(t)
