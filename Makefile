@@ -3,10 +3,10 @@
 LINT := bin/tools/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test faults lint fmt cover fuzz bench clean
+.PHONY: help setup demo build test test-versions faults lint fmt cover fuzz bench clean
 
 help: ## show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install PostgreSQL, PostGIS and a C compiler where they are missing (Debian, Ubuntu)
 	@scripts/setup.sh
@@ -19,6 +19,9 @@ build: ## build bin/tidegate
 
 test: setup ## run every test, with the race detector (FLAGS='-run Name -v')
 	go test -race -timeout 12m $(FLAGS) ./...
+
+test-versions: setup ## run the protocol tests on every supported PostgreSQL and nats-server (ONLY='13 18 nats-2.9.10')
+	@scripts/test-versions.sh
 
 faults: setup ## break things for an hour and count what is lost (ROUNDS=3 SEED=)
 	ROUNDS=$(or $(ROUNDS),3) SEED=$(SEED) FAULTS_DOC=$(CURDIR)/docs/faults.md \

@@ -1,7 +1,6 @@
 package decoder_test
 
 import (
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tidegate-cdc/tidegate/decoder"
+	"github.com/tidegate-cdc/tidegate/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write testdata/session.golden from what is decoded now")
@@ -20,16 +20,7 @@ func recorded(t testing.TB) [][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var messages [][]byte
-	for line := range strings.Lines(string(file)) {
-		_, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
-		data, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		messages = append(messages, data)
-	}
-	return messages
+	return testkit.SessionMessages(t, string(file))
 }
 
 func TestRecordedSessionReadsLikePglogrepl(t *testing.T) {

@@ -1,13 +1,12 @@
 package event_test
 
 import (
-	"encoding/hex"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/internal/testkit"
 )
 
 // Type OIDs as in pg_type.
@@ -91,14 +90,5 @@ func recorded(t testing.TB) [][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var messages [][]byte
-	for line := range strings.Lines(string(file)) {
-		_, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
-		data, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		messages = append(messages, data)
-	}
-	return messages
+	return testkit.SessionMessages(t, string(file))
 }

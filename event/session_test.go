@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidegate-cdc/tidegate/decoder"
 	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/internal/testkit"
 )
 
 // want is an event in a form that is easy to write down; "-" is a nil slice.
@@ -70,8 +71,19 @@ var session = map[string][]want{
 	},
 }
 
-// TestRowsOfARealSessionAreExact reads all three shapes of outbox from what PostgreSQL sent, with one Event.
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// TestRowsOfARealSessionAreExact reads all three shapes of outbox from what PostgreSQL sent, with one Event: when the
+// recording was made, and now.
 func TestRowsOfARealSessionAreExact(t *testing.T) {
+	t.Run("recorded", func(t *testing.T) { rowsAreExact(t, recorded(t)) })
+	t.Run("live", func(t *testing.T) {
+		rowsAreExact(t, testkit.RecordSession(t, testkit.Postgres(t).PlainDatabase(t)))
+	})
+}
+
+func rowsAreExact(t *testing.T, messages [][]byte) {
+	t.Helper()
 	tables := map[string]*event.Table{
 		"public.outbox":         {Name: "public.outbox", Kind: event.KindEvent},
 		"public.feature_outbox": {Name: "public.feature_outbox", Kind: event.KindFeature, Collection: "parcels"},
@@ -82,7 +94,7 @@ func TestRowsOfARealSessionAreExact(t *testing.T) {
 	}
 	got := make(map[string][]want)
 	var ev event.Event
-	eachInsert(t, func(m *decoder.Message) {
+	eachInsert(t, messages, func(m *decoder.Message) {
 		name := m.Relation.Namespace + "." + m.Relation.Name
 		table := tables[name]
 		if table == nil {
@@ -113,11 +125,11 @@ func TestRowsOfARealSessionAreExact(t *testing.T) {
 	}
 }
 
-func eachInsert(t *testing.T, do func(*decoder.Message)) {
+func eachInsert(t *testing.T, messages [][]byte, do func(*decoder.Message)) {
 	t.Helper()
 	d := decoder.New()
 	var m decoder.Message
-	for _, data := range recorded(t) {
+	for _, data := range messages {
 		if err := d.Decode(data, &m); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tidegate-cdc/tidegate/event"
@@ -108,54 +107,6 @@ func TestCheckpointOfAnotherWriterIsStolen(t *testing.T) {
 	}
 	if err := first.Save(testContext(t), testCheckpoint()); err != nil {
 		t.Fatalf("the owner can no longer write: %v", err)
-	}
-}
-
-// faultyKV fails its next update, after it was applied or instead of it.
-type faultyKV struct {
-	jetstream.KeyValue
-	fail, applied bool
-}
-
-func (f *faultyKV) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	if !f.fail {
-		return f.KeyValue.Update(ctx, key, value, revision)
-	}
-	f.fail = false
-	if f.applied {
-		if _, err := f.KeyValue.Update(ctx, key, value, revision); err != nil {
-			return 0, err
-		}
-	}
-	return 0, nats.ErrTimeout
-}
-
-func TestCheckpointWhoseWriteFailedIsWrittenTheNextTime(t *testing.T) {
-	c := connect(t, startServer(t, nil))
-	k, _ := openCheckpoints(t, c)
-	kv := &faultyKV{KeyValue: k.kv, fail: true}
-	k.kv = kv
-	err := k.Save(testContext(t), testCheckpoint())
-	if class, _ := Classify(err); err == nil || class != Transient {
-		t.Fatalf("a write that failed: %v", err)
-	}
-	if _, got := openCheckpoints(t, c); got != nil {
-		t.Fatalf("it was written: %+v", got)
-	}
-	if err := k.Save(testContext(t), testCheckpoint()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestCheckpointWhoseWriteFailedButAppliedIsWritten(t *testing.T) {
-	c := connect(t, startServer(t, nil))
-	k, _ := openCheckpoints(t, c)
-	k.kv = &faultyKV{KeyValue: k.kv, fail: true, applied: true}
-	if err := k.Save(testContext(t), testCheckpoint()); err != nil {
-		t.Fatalf("a write that was applied and not answered: %v", err)
-	}
-	if err := k.Save(testContext(t), testCheckpoint()); err != nil {
-		t.Fatalf("the next: %v", err)
 	}
 }
 

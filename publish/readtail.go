@@ -117,11 +117,13 @@ const (
 func (c *Conn) consumeTail(ctx context.Context, s *Stream, after, end uint64, each visit) error {
 	bounded, cancel := c.bounded(ctx)
 	defer cancel()
+	one, several := c.consumerFilter(s)
 	cons, err := c.js.CreateConsumer(bounded, s.Name, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       after + 1,
 		AckPolicy:         jetstream.AckNonePolicy,
-		FilterSubjects:    c.consumerFilter(s),
+		FilterSubject:     one,
+		FilterSubjects:    several,
 		HeadersOnly:       true,
 		MemoryStorage:     true,
 		Replicas:          1,
@@ -149,11 +151,16 @@ func (c *Conn) consumeTail(ctx context.Context, s *Stream, after, end uint64, ea
 	return nil
 }
 
-func (c *Conn) consumerFilter(s *Stream) []string {
-	if f := c.tailFilter(s); f[0] != ">" {
-		return f
+// consumerFilter gives what a consumer is to read, one subject or several; neither is everything. One goes by the older
+// field: servers before 2.10 do not know the other.
+func (c *Conn) consumerFilter(s *Stream) (one string, several []string) {
+	switch f := c.tailFilter(s); {
+	case len(f) > 1:
+		return "", f
+	case f[0] != ">":
+		return f[0], nil
 	}
-	return nil
+	return "", nil
 }
 
 // tailReader reads what one consumer delivers and notices if something of it is lost on the way.

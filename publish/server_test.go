@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -13,17 +14,26 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tidegate-cdc/tidegate/event"
+	"github.com/tidegate-cdc/tidegate/internal/testkit"
 )
 
-// testServer is a nats-server with JetStream in this process, which can be stopped and started on the same port and store.
+// testServer is a nats-server with JetStream which can be stopped and started on the same port and store: in this
+// process, or where NATS_SERVER_BIN names a program, in one of its own.
 type testServer struct {
 	*server.Server
-	t    testing.TB
-	opts *server.Options
+	t       testing.TB
+	opts    *server.Options
+	process *testkit.NATSServer
 }
 
 func startServer(t testing.TB, change func(*server.Options)) *testServer {
 	t.Helper()
+	if os.Getenv(testkit.NATSBinEnv) != "" {
+		if change != nil {
+			t.Fatalf("%s is set, and this test configures a server in its own process", testkit.NATSBinEnv)
+		}
+		return &testServer{t: t, process: testkit.NATS(t)}
+	}
 	s := &testServer{t: t, opts: &server.Options{
 		ServerName: "test", Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
 	}}
@@ -38,6 +48,10 @@ func startServer(t testing.TB, change func(*server.Options)) *testServer {
 
 func (s *testServer) start() {
 	s.t.Helper()
+	if s.process != nil {
+		s.process.Start(s.t)
+		return
+	}
 	opts := s.opts.Clone()
 	srv, err := server.NewServer(opts)
 	if err != nil {
@@ -51,11 +65,20 @@ func (s *testServer) start() {
 }
 
 func (s *testServer) stop() {
+	if s.process != nil {
+		s.process.Stop(s.t)
+		return
+	}
 	s.Shutdown()
 	s.WaitForShutdown()
 }
 
-func (s *testServer) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", s.opts.Port) }
+func (s *testServer) url() string {
+	if s.process != nil {
+		return s.process.URL()
+	}
+	return fmt.Sprintf("nats://127.0.0.1:%d", s.opts.Port)
+}
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -133,8 +156,13 @@ func streamIDs(t testing.TB, c *Conn, name string) (ids []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	messages, err := cons.Messages() // Next on the consumer would make another for every message
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer messages.Stop()
 	for uint64(len(ids)) < info.state.Messages {
-		m, err := cons.Next(jetstream.FetchMaxWait(5 * time.Second))
+		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			t.Fatalf("read message %d of %d: %v", len(ids)+1, info.state.Messages, err)
 		}

@@ -66,7 +66,8 @@ func TestLossIsNoticedWithItsRange(t *testing.T) {
 			refill(ctx, c, 10)
 			return nil
 		}, 1, 10},
-		{"purged", jetstream.StreamConfig{MaxAge: time.Hour}, func(ctx context.Context, _ *Conn, s jetstream.Stream) error { return s.Purge(ctx) }, 1, 10},
+		// A server before 2.10 does not tell its time: an age below clockSlack would be believed to have taken them.
+		{"purged", jetstream.StreamConfig{MaxAge: 24 * time.Hour}, func(ctx context.Context, _ *Conn, s jetstream.Stream) error { return s.Purge(ctx) }, 1, 10},
 		{"purged, and others go on", jetstream.StreamConfig{}, func(ctx context.Context, c *Conn, s jetstream.Stream) error {
 			err := s.Purge(ctx)
 			refill(ctx, c, 3)

@@ -40,6 +40,12 @@ func newSlot(t testing.TB, pg *testkit.PG) Config {
 	return c
 }
 
+// serverVersion is the server's major version, for what differs by it.
+func serverVersion(t testing.TB, pg *testkit.PG) int {
+	t.Helper()
+	return testkit.Value[int](t, pg.URL("postgres"), `SELECT current_setting('server_version_num')::int / 10000`)
+}
+
 // withSetting sets one of the server's settings for replication connections only.
 func withSetting(t testing.TB, c Config, setting string) Config {
 	t.Helper()

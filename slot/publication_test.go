@@ -38,12 +38,15 @@ func TestPublicationIsMadeOnceForInsertsOnly(t *testing.T) {
 
 func TestPublicationThatYieldsTooLittleIsDriftAndItsFixMendsIt(t *testing.T) {
 	pg := testkit.SharedPostgres(t)
-	for name, spoil := range map[string]string{
-		"does not exist":         `DROP PUBLICATION tidegate`,
-		"does not publish":       `ALTER PUBLICATION tidegate SET TABLE other`,
-		"not publish inserts":    `ALTER PUBLICATION tidegate SET (publish = 'update')`,
-		"publishes only the row": `ALTER PUBLICATION tidegate SET TABLE outbox WHERE (id > 7)`,
-	} {
+	spoils := map[string]string{
+		"does not exist":      `DROP PUBLICATION tidegate`,
+		"does not publish":    `ALTER PUBLICATION tidegate SET TABLE other`,
+		"not publish inserts": `ALTER PUBLICATION tidegate SET (publish = 'update')`,
+	}
+	if serverVersion(t, pg) >= 15 { // before, PostgreSQL had no row filters
+		spoils["publishes only the row"] = `ALTER PUBLICATION tidegate SET TABLE outbox WHERE (id > 7)`
+	}
+	for name, spoil := range spoils {
 		c := newConfig(t, pg)
 		testkit.Exec(t, c.URL, `CREATE TABLE other (id int); `+spoil)
 		_, err := ensure(t, c, false)

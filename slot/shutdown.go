@@ -38,7 +38,7 @@ func Watch(ctx context.Context, c Config, onShutdown func()) error {
 		if !Transient(err) {
 			return err
 		}
-		if shuttingDown(err) && !told {
+		if beginsToStop(err, told) {
 			told = true
 			onShutdown()
 		}
@@ -68,8 +68,18 @@ func watchOne(ctx context.Context, conn *pgx.Conn, ping, timeout time.Duration) 
 	}
 }
 
-// shuttingDown recognises a server that stops, or is not there for ordinary clients yet.
-func shuttingDown(err error) bool {
+// Codes of a server that stops: 57P01 ends a connection that it had taken, 57P03 refuses one, also while it starts.
+const (
+	adminShutdown    = "57P01"
+	cannotConnectNow = "57P03"
+)
+
+// beginsToStop tells a shutdown from the one that was told already. A server that ends a connection had taken it: it
+// has been up since, even where that connection was not ready for use yet.
+func beginsToStop(err error, told bool) bool {
 	var pe *pgconn.PgError
-	return errors.As(err, &pe) && (pe.Code == "57P01" || pe.Code == "57P03")
+	return errors.As(err, &pe) && (pe.Code == adminShutdown || pe.Code == cannotConnectNow && !told)
 }
+
+// shuttingDown recognises a server that stops, or is not there for ordinary clients yet.
+func shuttingDown(err error) bool { return beginsToStop(err, false) }

@@ -3,8 +3,11 @@ package slot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tidegate-cdc/tidegate/internal/testkit"
 )
@@ -32,6 +35,15 @@ func awaitWatcher(t *testing.T, c Config, pid int) (watcher int) {
 		return watcher != 0
 	}, "the watcher is connected")
 	return watcher
+}
+
+func awaitTold(t *testing.T, told chan time.Time) {
+	t.Helper()
+	select {
+	case <-told:
+	case <-time.After(patience):
+		t.Fatal("the shutdown is not told")
+	}
 }
 
 func TestIdleBridgeDoesNotHoldUpAShutdown(t *testing.T) {
@@ -85,12 +97,31 @@ func TestWatchTellsOfEachShutdownOnce(t *testing.T) {
 	told, _ := watch(t, c)
 	for range 2 {
 		pg.Stop(t, testkit.Fast)
-		<-told
+		awaitTold(t, told)
 		pg.Start(t)
 		awaitWatcher(t, c, 0)
 	}
 	if n := len(told); n != 0 {
 		t.Fatalf("told %d times more", n)
+	}
+}
+
+// A server that goes down again while the watcher connects ends that connection too: its code is all that is known of it.
+func TestShutdownDuringTheWatchersReturnIsTold(t *testing.T) {
+	for _, e := range []struct {
+		code       string
+		told, want bool
+	}{
+		{"57P01", false, true},
+		{"57P01", true, true}, // it had taken our connection: it was up in between
+		{"57P03", false, true},
+		{"57P03", true, false}, // the same shutdown, or the start behind it
+		{"08006", false, false},
+	} {
+		err := fmt.Errorf("connect: %w", &pgconn.PgError{Code: e.code})
+		if got := beginsToStop(err, e.told); got != e.want {
+			t.Errorf("%s, told %v: %v", e.code, e.told, got)
+		}
 	}
 }
 
@@ -108,7 +139,7 @@ func TestWatchOutlivesALostConnection(t *testing.T) {
 		t.Fatalf("a lost connection was told as a shutdown")
 	}
 	pg.Stop(t, testkit.Fast)
-	<-told
+	awaitTold(t, told)
 }
 
 func TestWatchNoticesAServerThatIsGoneWithoutAWord(t *testing.T) {

@@ -35,14 +35,19 @@ func TestRowsWrittenWhileNobodyReadsArriveLater(t *testing.T) {
 }
 
 func TestEmittedMessagesArrive(t *testing.T) {
-	c := newSlot(t, testkit.SharedPostgres(t))
+	pg := testkit.SharedPostgres(t)
+	c := newSlot(t, pg)
 	k := &taker{}
 	r := begin(t, c, k)
 	testkit.Exec(t, c.URL, `SELECT pg_logical_emit_message(true, 'tidegate', 'beat')`)
 	insert(t, c, "behind")
 	awaitRows(t, k, 1)
-	if got := fmt.Sprint(k.messages); got != "[tidegate=beat]" {
-		t.Fatalf("messages %s", got)
+	want := "[tidegate=beat]"
+	if serverVersion(t, pg) == 13 { // its pgoutput has no messages
+		want = "[]"
+	}
+	if got := fmt.Sprint(k.messages); got != want {
+		t.Fatalf("messages %s, want %s", got, want)
 	}
 	r.stop(t)
 }

@@ -29,6 +29,7 @@ func defaults() map[string]string {
 		"max_replication_slots":      "20",
 		"max_connections":            "100",
 		"fsync":                      "off",
+		"password_encryption":        "scram-sha-256", // 13 would make md5
 		"dynamic_shared_memory_type": "mmap",
 		"timezone":                   "UTC",
 		"log_timezone":               "UTC",

@@ -91,7 +91,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 	}
 	cmd := exec.Command(filepath.Join(c.bin, "postgres"), "-D", c.DataDir())
 	cmd.Dir = c.dir
-	cmd.Env = environment()
+	cmd.Env = c.environment()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = c.owner.attributes()
 	if err := cmd.Start(); err != nil {

@@ -33,7 +33,15 @@ type NATSServer struct {
 	process *Process
 }
 
-var natsBinary = sync.OnceValues(func() (string, error) { return build("natsd", "/internal/testkit/natsd") })
+// NATSBinEnv names the environment variable that says which nats-server to run, instead of the one of our module.
+const NATSBinEnv = "NATS_SERVER_BIN"
+
+var natsBinary = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv(NATSBinEnv); path != "" {
+		return path, nil
+	}
+	return build("natsd", "/internal/testkit/natsd")
+})
 
 // NATS starts a server for one test.
 func NATS(t testing.TB, options ...NATSOption) *NATSServer {
@@ -88,7 +96,7 @@ func (n *NATSServer) start() error {
 	if err := os.WriteFile(conf, []byte(n.options.conf(n.port, n.held.Dir())), 0o600); err != nil {
 		return err
 	}
-	process, err := startProcess(n.held, "nats-server", exec.Command(n.program, conf))
+	process, err := startProcess(n.held, "nats-server", exec.Command(n.program, "-c", conf))
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func capture(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	return record(ctx, stream, identity.XLogPos)
+	return record(ctx, stream, identity.XLogPos, options(stream))
 }
 
 func connectStream(ctx context.Context, url string) (*pgconn.PgConn, error) {
@@ -89,11 +89,18 @@ func run(ctx context.Context, conn *pgconn.PgConn, file string) error {
 	return nil
 }
 
+// options are those that the bridge asks for; PostgreSQL 13 has no logical messages.
+func options(conn *pgconn.PgConn) []string {
+	all := []string{"proto_version '1'", "publication_names 'capture'"}
+	if strings.HasPrefix(conn.ParameterStatus("server_version"), "13.") {
+		return all
+	}
+	return append(all, "messages 'true'")
+}
+
 // record prints the messages up to the end of the log.
-func record(ctx context.Context, conn *pgconn.PgConn, end pglogrepl.LSN) error {
-	err := pglogrepl.StartReplication(ctx, conn, "capture", 0, pglogrepl.StartReplicationOptions{
-		PluginArgs: []string{"proto_version '1'", "publication_names 'capture'", "messages 'true'"},
-	})
+func record(ctx context.Context, conn *pgconn.PgConn, end pglogrepl.LSN, options []string) error {
+	err := pglogrepl.StartReplication(ctx, conn, "capture", 0, pglogrepl.StartReplicationOptions{PluginArgs: options})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Command natsd is the NATS server that tests run in a process of its own, so that they can kill, stop and restart it.
-// Its only argument is a configuration file in the server's own format.
+// It is called as nats-server is, with -c and a configuration file.
 package main
 
 import (
@@ -17,10 +17,10 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("usage: natsd CONFIG-FILE")
+	if len(args) != 2 || args[0] != "-c" {
+		return fmt.Errorf("usage: natsd -c CONFIG-FILE")
 	}
-	options, err := server.ProcessConfigFile(args[0])
+	options, err := server.ProcessConfigFile(args[1])
 	if err != nil {
 		return err
 	}
