@@ -17,6 +17,7 @@ import (
 
 const (
 	pollInterval = 10 * time.Millisecond
+	longestPoll  = 100 * time.Millisecond // many conditions ask a server by a new connection
 	startTimeout = 60 * time.Second
 	stopTimeout  = 30 * time.Second
 	// shownLines is how much of a server's log a failed test shows.
@@ -28,11 +29,9 @@ func Eventually(t testing.TB, timeout time.Duration, condition func() bool, form
 	t.Helper()
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for !condition() {
+	for wait := pollInterval; !condition(); wait = min(wait*5/4, longestPoll) {
 		select {
-		case <-tick.C:
+		case <-time.After(wait):
 		case <-deadline.C:
 			t.Fatalf("not within %v: %s", timeout, fmt.Sprintf(format, args...))
 		}
