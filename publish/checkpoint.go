@@ -19,6 +19,9 @@ type Checkpoint struct {
 	CommittedAt time.Time // of W's transaction
 	// Confirmable is the LSN that may be confirmed to the slot.
 	Confirmable decoder.LSN
+	// Floor is the LSN up to which rows that W counts were made durable in the database itself: where it is beyond
+	// Confirmable, a server that does not reach it may lack them.
+	Floor decoder.LSN
 	// Streams gives each stream's mark: its rows beyond W lie after it.
 	Streams map[string]Mark
 	// Subjects gives what was published to each stream when this was written.
@@ -65,6 +68,7 @@ type checkpointEntry struct {
 	W            string              `json:"w,omitempty"`
 	CommittedAt  *time.Time          `json:"committed_at,omitempty"`
 	Confirmable  string              `json:"confirmable"`
+	Floor        string              `json:"floor,omitempty"`
 	Streams      map[string]Mark     `json:"streams"`
 	Subjects     map[string][]string `json:"subjects,omitempty"`
 	Phase        string              `json:"phase,omitempty"`
@@ -92,6 +96,9 @@ func (cp *Checkpoint) encode(writer string) ([]byte, error) {
 	}
 	if !cp.W.IsZero() {
 		e.W = cp.W.String()
+	}
+	if cp.Floor > 0 {
+		e.Floor = cp.Floor.String()
 	}
 	if !cp.CommittedAt.IsZero() {
 		e.CommittedAt = &cp.CommittedAt
@@ -122,6 +129,11 @@ func decodeCheckpoint(data []byte) (cp *Checkpoint, writer string, err error) {
 	}
 	if cp.Confirmable, err = decoder.ParseLSN(e.Confirmable); err != nil {
 		return nil, "", fmt.Errorf("decode checkpoint of source %q: %w", e.Source, err)
+	}
+	if e.Floor != "" {
+		if cp.Floor, err = decoder.ParseLSN(e.Floor); err != nil {
+			return nil, "", fmt.Errorf("decode checkpoint of source %q: %w", e.Source, err)
+		}
 	}
 	if e.W == "" {
 		return cp, e.Writer, nil

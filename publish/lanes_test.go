@@ -548,3 +548,23 @@ func BenchmarkLanes(b *testing.B) {
 		s.turn(start)
 	}
 }
+
+// A row that is set aside may wait for rows that come back late: when nothing else may be sent before it is covered,
+// these still are.
+func TestLateRowIsSentWhileTheOldestWaitsAsideForIt(t *testing.T) {
+	rec := &recorder{}
+	l := NewLanes(rec, "inbox", LaneOptions{MaxUncovered: 8})
+	l.SetAside(testRow("held", 1))
+	for n := 2; n < 20; n++ {
+		l.Add(testRow(strconv.Itoa(n), n), start)
+	}
+	if sent := len(rec.take()); sent != 7 {
+		t.Fatalf("%d rows were sent beyond the checkpoint", sent)
+	}
+	late := testRow("held", 0)
+	late.Late = true
+	l.Add(late, start)
+	if sent := rec.take(); len(sent) != 1 || sent[0].Header[event.HeaderMsgID][0] != late.Msg.ID {
+		t.Fatalf("sent %v", sent)
+	}
+}

@@ -91,8 +91,26 @@ func (l *Lanes) admitted() *lane {
 	if first := l.ready.first(); first == nil || l.ledger.roomy() {
 		return first
 	}
-	if r := l.ledger.oldest(); r != nil && r.lane != nil && r.lane.ready && l.ledger.roomForOldest() {
+	r := l.ledger.oldest()
+	switch {
+	case r != nil && r.lane == nil:
+		return l.lateOne()
+	case r != nil && r.lane.ready && l.ledger.roomForOldest():
 		return r.lane
+	}
+	return nil
+}
+
+// lateOne gives a lane whose head is Late. The oldest row is set aside and may wait for just such rows: it needs no room
+// itself, so they get what is kept for it.
+func (l *Lanes) lateOne() *lane {
+	if l.ledger.uncovered >= l.ledger.hard {
+		return nil
+	}
+	for _, la := range l.ready.lanes {
+		if la.head.Late {
+			return la.lane
+		}
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ type Tail struct {
 	Count int
 	// Highest is the highest position that was read: of rows beyond it, and with a position, the tail knows nothing.
 	Highest event.Position
+	// Newest is the same without what may be of a history that the database has left: see Stream.KnowExactly.
+	Newest event.Position
 
 	source  string
 	seqs    map[string]uint64         // by message id
@@ -88,6 +90,9 @@ func (t *Tail) take(h nats.Header, seq uint64) {
 		return
 	}
 	delete(t.exact, id)
+	if p.Compare(t.Newest) > 0 {
+		t.Newest = p
+	}
 	aggType, ok1 := event.DecodeHeaderValue(h.Get(event.HeaderAggregateType))
 	aggID, ok2 := event.DecodeHeaderValue(h.Get(event.HeaderAggregateID))
 	if !ok1 || !ok2 {

@@ -129,9 +129,12 @@ func (w *Watch) sinceBegun(info *streamInfo, m Mark) error {
 func (w *Watch) setBack(ctx context.Context, info *streamInfo, m Mark) error {
 	reason := fmt.Sprintf("its last sequence is %d and it has acknowledged %d: it was made again, restored, or lost what it had not written to disk",
 		info.state.Last, m.Seq)
-	last, err := w.stream.conn.getMsg(ctx, w.stream.Name, msgGet{Seq: info.state.Last})
-	if err != nil {
-		return err
+	var last *storedMsg
+	if info.state.Last > 0 {
+		var err error
+		if last, err = w.stream.conn.getMsg(ctx, w.stream.Name, msgGet{Seq: info.state.Last}); err != nil {
+			return err
+		}
 	}
 	if last != nil && last.header.Get(event.HeaderPosition) != "" {
 		reason += fmt.Sprintf(" (the last that it has was committed at %s, position %s)",

@@ -68,9 +68,12 @@ func (w *Witness) isPurged(i *streamInfo, m Mark) bool {
 
 // expires reports whether a stream that keeps messages for maxAge may have removed this one.
 func (w *Witness) expires(i *streamInfo, maxAge time.Duration) bool {
+	if w.StoredAt.IsZero() { // the server does not tell
+		return maxAge > 0
+	}
 	now, slack := i.now, ageSlack
 	if now.IsZero() {
 		now, slack = time.Now(), clockSlack
 	}
-	return maxAge > 0 && now.Sub(w.StoredAt)+slack >= maxAge
+	return maxAge > 0 && now.Sub(w.StoredAt) >= maxAge-slack
 }

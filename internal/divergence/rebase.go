@@ -74,7 +74,7 @@ func (p *Plan) keep(cp *publish.Checkpoint) {
 	n := p.Next
 	n.W, n.CommittedAt, n.Subjects, n.Phase = cp.W, cp.CommittedAt, cp.Subjects, cp.Phase
 	n.InitialFrom, n.OtherHistory = maps.Clone(cp.InitialFrom), maps.Clone(cp.OtherHistory)
-	n.Confirmable = max(cp.Confirmable, n.Confirmable)
+	n.Confirmable, n.Floor = max(cp.Confirmable, n.Confirmable), cp.Floor
 }
 
 func (p *Plan) noCheckpoint(streams []Stream) {
@@ -112,18 +112,37 @@ func (p *Plan) sameDatabase(cp *publish.Checkpoint, s *Server, streams []Stream,
 	}
 	parted := s.Parted(cp)
 	switch {
+	case parted != nil && s.Lacks(cp.W) == "": // only of what was parked: it comes again from the slot
+		p.find("nothing: the rows that were parked come again from the slot", "%s", parted.Why)
+		p.Next.W, p.Next.Confirmable, p.Next.Floor = lastBefore(s.History.At(s.Confirmed-1), s.Confirmed), s.Confirmed, 0
+		*marks = nil
 	case parted != nil:
 		p.parted(cp, s, parted, streams, marks)
+	case p.newlyLacking(cp) > 0: // published behind the checkpoint, which itself is of this history
+		p.find("published events that this server does not have: they stay in the streams, for their consumers to judge",
+			"%d events behind the checkpoint's position %s are of a history that this server has left", p.newlyLacking(cp), cp.W)
+		p.exact(streams)
 	case cp.Confirmable < s.Confirmed:
 		p.find("rows committed in that range which the streams do not have: the slot does not send them again",
 			"the checkpoint ends at %s (%s), but the slot was confirmed up to %s", cp.Confirmable, when(cp.CommittedAt), s.Confirmed)
 	}
 }
 
+// newlyLacking counts the events that the server does not have and that were not accepted before.
+func (p *Plan) newlyLacking(cp *publish.Checkpoint) int {
+	n := 0
+	for _, e := range p.Events {
+		if e.Seq > cp.OtherHistory[e.Stream] {
+			n++
+		}
+	}
+	return n
+}
+
 // parted goes on in the server's history. What both histories share is stored.
 func (p *Plan) parted(cp *publish.Checkpoint, s *Server, why *PartedError, streams []Stream, marks *map[string]publish.Mark) {
 	p.find(fmt.Sprintf("%d published events that this server does not have: they stay in the streams, for their consumers to judge", len(p.Events)), "%s", why.Why)
-	p.Next.Confirmable = s.Confirmed
+	p.Next.Confirmable, p.Next.Floor = s.Confirmed, 0
 	end, known := s.History.Switch(cp.W.Timeline)
 	if known && cp.W.Timeline < s.Timeline {
 		p.Next.W = lastBefore(cp.W.Timeline, end)
@@ -131,6 +150,7 @@ func (p *Plan) parted(cp *publish.Checkpoint, s *Server, why *PartedError, strea
 			p.find("rows committed there: the slot does not send them. They are in the outbox table",
 				"the slot begins at %s, and this server's own history at %s", s.Confirmed, end)
 		}
+		p.exact(streams) // ids of events that were lost may be used again
 		return
 	}
 	// The two histories share positions that mean different rows: only what stands at its own position is the same.

@@ -58,7 +58,7 @@ func TestCheckpointIsRebasedSoThatNothingIsLostOrDoubledFromTheSlotOn(t *testing
 		{name: "checkpoint gone", none: true, stream: whole, wantUpto: 0x5100, wantMarks: map[string]publish.Mark{"S": {Seq: 45}}, says: "no checkpoint"},
 		{name: "checkpoint gone, database restored", none: true, stream: whole, events: []publish.Event{{}}, wantUpto: 0x5100, wantMarks: map[string]publish.Mark{"S": {Seq: 45}}, wantOther: map[string]uint64{"S": 50}, says: "no checkpoint"},
 		{name: "checkpoint behind the slot", identity: me, w: pos(3, 0x4800), confirmable: 0x4900, stream: whole, wantW: pos(3, 0x4800), wantUpto: 0x5100, wantMarks: map[string]publish.Mark{"S": mark}, says: "0/4900"},
-		{name: "promoted, the slot new", identity: me, w: pos(2, 0x4500), confirmable: 0x4600, stream: whole, wantW: before(2, 0x4000), wantUpto: 0x5100, wantMarks: map[string]publish.Mark{"S": mark}, says: "the slot begins at 0/5100"},
+		{name: "promoted, the slot new", identity: me, w: pos(2, 0x4500), confirmable: 0x4600, stream: whole, wantW: before(2, 0x4000), wantUpto: 0x5100, wantMarks: map[string]publish.Mark{"S": mark}, wantOther: map[string]uint64{"S": 50}, says: "the slot begins at 0/5100"},
 		{name: "restored", identity: me, w: pos(3, 0x9000), confirmable: 0x9100, stream: whole, wantW: before(3, 0x5100), wantUpto: 0x5100, wantMarks: map[string]publish.Mark{"S": {Seq: 45}}, wantOther: map[string]uint64{"S": 50}, says: "WAL ends at 0/8000"},
 		{name: "restored to before a promotion", identity: me, w: pos(4, 0x5050), confirmable: 0x9100, stream: whole, wantW: before(3, 0x5100), wantUpto: 0x5100, wantMarks: map[string]publish.Mark{"S": {Seq: 45}}, wantOther: map[string]uint64{"S": 50}, says: "timeline 4"},
 		{name: "upgraded", identity: publish.Identity{SystemID: "6", DatabaseOID: 5, Database: "app", Slot: "tidegate"}, w: pos(9, 0x9000), confirmable: 0x9100, stream: whole, wantUpto: 0x5100, wantMarks: map[string]publish.Mark{"S": {Seq: 50}}, wantOther: map[string]uint64{"S": 50}, says: "system 6"},
@@ -86,5 +86,27 @@ func TestCheckpointIsRebasedSoThatNothingIsLostOrDoubledFromTheSlotOn(t *testing
 				t.Errorf("found %q, want %q", found.String(), tc.says)
 			}
 		})
+	}
+}
+
+// What was parked by a commit that the promoted server lacks comes again from its slot: it must not count as finished.
+func TestRowsWhoseParkingWasLostAreNotTakenForFinished(t *testing.T) {
+	me := publish.Identity{SystemID: "7", DatabaseOID: 5, Database: "app", Slot: "tidegate"}
+	s := &Server{Identity: me, Timeline: 3, WALEnd: 0x4700, Confirmed: 0x4200}
+	cp := &publish.Checkpoint{
+		Source: "app", Identity: me, W: event.Position{Timeline: 3, Commit: 0x4500}, Confirmable: 0x4300, Floor: 0x4800,
+		Streams: map[string]publish.Mark{"S": {Seq: 40}},
+	}
+	if parted := s.Parted(cp); parted == nil || !strings.Contains(parted.Why, "parked") {
+		t.Fatalf("got %v", parted)
+	}
+	n := Rebase("app", cp, s, []Stream{{Name: "S", Last: 50, Before: 45}}, nil, time.Now()).Next
+	if n.W.Compare(event.Position{Timeline: 3, Commit: 0x4200}) >= 0 || n.Floor != 0 || n.Streams["S"].Seq != 45 {
+		t.Fatalf("got %+v", n)
+	}
+	passed := *cp
+	passed.Confirmable = 0x4800
+	if parted := s.Parted(&passed); parted != nil {
+		t.Fatalf("the slot had come past it: %v", parted)
 	}
 }

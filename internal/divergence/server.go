@@ -84,5 +84,17 @@ func (s *Server) Parted(cp *publish.Checkpoint) *PartedError {
 	if why := s.Lacks(cp.W); why != "" {
 		return &PartedError{Source: cp.Source, W: cp.W, Why: why}
 	}
+	if why := s.lacksParked(cp); why != "" {
+		return &PartedError{Source: cp.Source, W: cp.W, Why: why}
+	}
 	return nil
+}
+
+// lacksParked says that rows were parked in the database by commits that the server may not have, and that the slot had
+// not come to yet; "" where it has them.
+func (s *Server) lacksParked(cp *publish.Checkpoint) string {
+	if cp.Floor <= cp.Confirmable || cp.W.IsZero() || s.Lacks(event.Position{Timeline: cp.W.Timeline, Commit: cp.Floor - 1}) == "" {
+		return ""
+	}
+	return fmt.Sprintf("rows were parked by commits up to %s, which this server does not have", cp.Floor)
 }

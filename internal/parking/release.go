@@ -56,6 +56,16 @@ func (s *Store) Releasing(ctx context.Context, ids []int64, stream string, from 
 	return s.all(ctx, "note what is about to be published", ids, update, s.source, ids, stream, int64(from))
 }
 
+// Held lets rows wait as before that were about to be published and were not sent: nobody need look for them.
+func (s *Store) Held(ctx context.Context, ids []int64) error {
+	const update = `UPDATE tidegate.parked SET state = 'held', changed_at = now(), from_seq = NULL
+ WHERE source = $1 AND id = ANY($2) AND state = 'releasing'`
+	return s.durably(ctx, "hold rows again", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, update, s.source, ids)
+		return err
+	})
+}
+
 // Released forgets rows that are stored in their stream.
 func (s *Store) Released(ctx context.Context, ids []int64) error {
 	return s.durably(ctx, "forget released rows", func(tx pgx.Tx) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidegate-cdc/tidegate/decoder"
@@ -23,6 +24,10 @@ type aside struct {
 	queue []*row // to be kept, in order
 	busy  bool   // a job has the keeper
 	after time.Time
+	// full says since when the store takes no more; until then nothing is kept, but rows may be let out.
+	full     time.Time
+	most     int  // rows to be kept at once: less after the store was full
+	lastKept bool // the last job kept rows: letting out has its turn
 	// recount says that a job failed, so that it is not known what of it was done.
 	recount bool
 	stats   parking.Stats
@@ -52,7 +57,7 @@ func (s *session) openParking(ctx context.Context) error {
 	if cfg.Park.Store == "off" {
 		return nil
 	}
-	s.held, s.back, s.skip = map[string]*heldAggregate{}, map[int64]string{}, cfg.Park.Order == "skip"
+	s.held, s.back, s.most, s.skip = map[string]*heldAggregate{}, map[int64]string{}, keepBatch, cfg.Park.Order == "skip"
 	s.keeper = &keeper{slot: s.bridge.slot, source: cfg.Source.Name, maxRows: cfg.Park.MaxRows}
 	return s.keeper.do(ctx, func(ctx context.Context, store *parking.Store) error {
 		aggregates, err := store.Load(ctx)
@@ -88,14 +93,18 @@ func (s *session) count(aggregates []parking.Aggregate, now time.Time) {
 
 // startRecount looks what is in the store after a job of which nobody knows what it did.
 func (s *session) startRecount() {
+	gone := idsStored(s.remove)
 	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
+		if err := store.Released(ctx, gone); err != nil { // some of them may be removed already
+			return nil, err
+		}
 		aggregates, err := store.Load(ctx)
 		if err != nil {
 			return nil, err
 		}
 		stats, err := store.Stats(ctx)
 		return func(now time.Time) error {
-			s.recount = false
+			s.recount, s.remove = false, s.remove[len(gone):]
 			s.count(aggregates, now)
 			s.setStats(stats, now)
 			return nil
@@ -124,6 +133,7 @@ func (s *session) place(r *row, now time.Time) {
 	switch {
 	case h != nil && (h.draining || s.skip && r.poison == nil):
 		h.waiting = append(h.waiting, r)
+		s.budget.waitAside()
 	case h == nil && r.poison == nil:
 		s.lanes.Requeue(&r.pub, now)
 	default:
@@ -158,23 +168,44 @@ func (s *session) putAside(refused *row, now time.Time) {
 			s.place(own, now)
 		}
 	}
-	for _, r := range later {
+	s.goOn(later, now)
+}
+
+// goOn places rows that have waited in memory.
+func (s *session) goOn(waiting []*row, now time.Time) {
+	for _, r := range waiting { // one of them may be poison and hold what is behind it
+		s.budget.goOn()
 		s.place(r, now)
+	}
+}
+
+// startParking does what is due with the store: rows are kept and let out in turns, so that neither keeps the other from
+// its.
+func (s *session) startParking(now time.Time) {
+	switch {
+	case s.keeper == nil || s.busy || now.Before(s.after):
+	case s.recount:
+		s.startRecount()
+	case s.lastKept:
+		s.lastKept = false
+		s.startReleasing(now)
+		if !s.busy {
+			s.startKeeping(now)
+		}
+	default:
+		s.startKeeping(now)
+		if !s.busy {
+			s.startReleasing(now)
+		}
 	}
 }
 
 // startKeeping writes what is to be kept, in the background.
 func (s *session) startKeeping(now time.Time) {
-	if s.keeper == nil || s.busy || now.Before(s.after) {
+	if len(s.queue) == 0 || now.Before(s.full) {
 		return
 	}
-	if s.recount {
-		s.startRecount()
-		return
-	}
-	if len(s.queue) == 0 {
-		return
-	}
+	s.lastKept = true
 	batch := s.queue[:s.batchSize()]
 	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
 		rows := make([]parking.Row, len(batch))
@@ -185,15 +216,21 @@ func (s *session) startKeeping(now time.Time) {
 		if err != nil {
 			return nil, err
 		}
+		var there []parking.Aggregate
+		if slices.Contains(inserted, false) { // who put them in may not have been seen to: then they were not counted
+			if there, err = store.Load(ctx); err != nil {
+				return nil, err
+			}
+		}
 		stats, err := store.Stats(ctx)
-		return func(now time.Time) error { return s.kept(batch, inserted, lsn, stats, now) }, err
+		return func(now time.Time) error { return s.haveKept(batch, inserted, there, lsn, stats, now) }, err
 	})
 }
 
 func (s *session) batchSize() int {
 	var bytes int64
 	for i, r := range s.queue {
-		if bytes += r.pub.Size; i > 0 && (i >= keepBatch || bytes > keepBatchBytes) {
+		if bytes += r.pub.Size; i > 0 && (i >= max(s.most, 1) || bytes > keepBatchBytes) {
 			return i
 		}
 	}
@@ -225,11 +262,12 @@ func (s *session) notKept(err error, now time.Time) error {
 	if fatal := failure(err); fatal != nil && !isFull(err) {
 		return err
 	}
-	s.after, s.recount = now.Add(keepRetry), s.recount || !isFull(err)
 	why := "rows that cannot be published cannot be set aside either, so nothing behind them is confirmed: " + err.Error()
 	if full := (*parking.FullError)(nil); errors.As(err, &full) {
-		s.after = now.Add(time.Second)
+		s.full, s.most = now.Add(time.Second), 1
 		why += "; " + full.Hint()
+	} else {
+		s.after, s.recount = now.Add(keepRetry), true
 	}
 	if !s.bridge.health.Reported(problemParking) {
 		s.log.Error("rows cannot be set aside; trying again", "error", err)
@@ -238,8 +276,10 @@ func (s *session) notKept(err error, now time.Time) error {
 	return nil
 }
 
-// kept finishes rows that are durable in the store.
-func (s *session) kept(batch []*row, inserted []bool, lsn decoder.LSN, stats parking.Stats, now time.Time) error {
+// haveKept finishes rows that are durable in the store. there is what the store holds, where some of them were there
+// before.
+func (s *session) haveKept(batch []*row, inserted []bool, there []parking.Aggregate, lsn decoder.LSN, stats parking.Stats, now time.Time) error {
+	s.most = keepBatch
 	s.queue = s.queue[len(batch):] // batch is the same memory: nothing may be moved in it
 	if len(s.queue) == 0 {
 		s.queue = nil
@@ -256,9 +296,13 @@ func (s *session) kept(batch []*row, inserted []bool, lsn decoder.LSN, stats par
 		}
 		if h := s.held[string(r.pub.Aggregate)]; h != nil && hasAggregate(r) {
 			h.unkept--
-			if !inserted[i] { // it was there, and counted, when the session began
-				h.rows--
-			}
+		}
+	}
+	if there != nil {
+		s.count(there, now)
+	}
+	for _, r := range batch {
+		if h := s.held[string(r.pub.Aggregate)]; h != nil && hasAggregate(r) {
 			s.letGo(h, string(r.pub.Aggregate), now)
 		}
 	}
@@ -274,9 +318,7 @@ func (s *session) letGo(h *heldAggregate, aggregate string, now time.Time) {
 		return
 	}
 	delete(s.held, aggregate)
-	for _, r := range h.waiting { // one of them may be poison and hold what is behind it
-		s.place(r, now)
-	}
+	s.goOn(h.waiting, now)
 }
 
 // setStats shows what is in the store.

@@ -18,7 +18,7 @@ func asideSession(order string) *session {
 	b := &Bridge{cfg: &config.Config{}, metrics: NewMetrics("s"), health: admin.NewHealth(0), log: discard}
 	s := &session{bridge: b, log: discard, budget: newBudget(1 << 20)}
 	s.lanes = publish.NewLanes(nil, "inbox", publish.LaneOptions{})
-	s.keeper, s.skip, s.held, s.back = &keeper{}, order == "skip", map[string]*heldAggregate{}, map[int64]string{}
+	s.keeper, s.skip, s.held, s.back, s.most = &keeper{}, order == "skip", map[string]*heldAggregate{}, map[int64]string{}, keepBatch
 	return s
 }
 
@@ -48,7 +48,7 @@ func TestOnlyWhatWasKeptIsFinished(t *testing.T) {
 	for _, r := range rows[3:] {
 		s.setAside(r, now)
 	}
-	if err := s.kept(batch, []bool{true, true, true}, 100, parking.Stats{}, now); err != nil {
+	if err := s.haveKept(batch, []bool{true, true, true}, nil, 100, parking.Stats{}, now); err != nil {
 		t.Fatal(err)
 	}
 	for n, r := range rows {
@@ -72,8 +72,9 @@ func TestAggregateStaysHeldWhenRowsWereKeptWithoutAnAnswer(t *testing.T) {
 	if err := s.notKept(net.ErrClosed, now); err != nil || !s.recount {
 		t.Fatalf("recount %v, %v", s.recount, err)
 	}
-	s.count([]parking.Aggregate{{Key: []byte(key), Rows: 1}}, now)
-	if err := s.kept(s.queue[:1], []bool{false}, 100, parking.Stats{}, now); err != nil {
+	s.count(nil, now) // the commit is not visible yet
+	there := []parking.Aggregate{{Key: []byte(key), Rows: 1}}
+	if err := s.haveKept(s.queue[:1], []bool{false}, there, 100, parking.Stats{}, now); err != nil {
 		t.Fatal(err)
 	}
 	if h := s.held[key]; h == nil || h.rows != 1 {

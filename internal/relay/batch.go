@@ -15,6 +15,9 @@ import (
 	"github.com/tidegate-cdc/tidegate/slot"
 )
 
+// releaseBytes bounds what one batch brings into memory, but for its last row.
+const releaseBytes = 8 << 20
+
 // batch makes rows for the pipeline of what the store lets out. It works in the background.
 type batch struct {
 	session *session
@@ -22,6 +25,7 @@ type batch struct {
 	ends    map[*publish.Stream]uint64
 
 	rows    []*row
+	bytes   int
 	gone    []string         // a row's aggregate, for each row that has left the store already
 	back    map[int64]string // rows that cannot even be read
 	stopped map[string]int   // how many rows of an aggregate stay because of these
@@ -41,6 +45,9 @@ func (b *batch) prepare(ctx context.Context, rows []parking.Row) error {
 		return err
 	}
 	for i := range rest {
+		if b.bytes > releaseBytes { // what was set aside by reference may be large: the others have their turn next
+			break
+		}
 		if err := b.read(ctx, &rest[i]); err != nil {
 			return err
 		}
@@ -95,6 +102,7 @@ func (b *batch) read(ctx context.Context, p *parking.Row) error {
 	}
 	if err == nil {
 		b.rows = append(b.rows, r)
+		b.bytes += r.event.Size()
 	}
 	return err
 }

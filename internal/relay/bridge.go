@@ -187,14 +187,13 @@ const (
 	retryReset = 10 * time.Second // a session that lasted as long was a good one
 )
 
-// stopped is what a stop on request ends with: nothing, unless the stop itself uncovered a failure.
+// stopped is what a stop on request ends with: nothing, unless the stop itself uncovered drift, a loss or a failure.
 func stopped(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return nil
-	}
-	var coded *exit.Error
-	if errors.As(err, &coded) {
+	if isCoded(err) {
 		return err
+	}
+	if isDrift(err) || isLost(err) {
+		return failure(err)
 	}
 	return nil
 }

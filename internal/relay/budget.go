@@ -38,6 +38,22 @@ func (b *budget) goAhead(items []item) {
 	b.ahead.Add(n)
 }
 
+// waitAside counts a row that was handed to the loop as one that nothing ahead of it will finish: it waits for others that
+// are behind. goOn counts it in again.
+func (b *budget) waitAside() {
+	b.ahead.Add(-1)
+	b.signal()
+}
+
+func (b *budget) goOn() { b.ahead.Add(1) }
+
+func (b *budget) signal() {
+	select {
+	case b.behind <- struct{}{}:
+	default:
+	}
+}
+
 // finish gives back what one row held.
 func (b *budget) finish(size int64) {
 	after := b.used.Add(-size)
@@ -45,10 +61,7 @@ func (b *budget) finish(size int64) {
 	if after < b.limit && after+size >= b.limit {
 		b.freed()
 	}
-	select {
-	case b.behind <- struct{}{}:
-	default:
-	}
+	b.signal()
 }
 
 // wait blocks while the budget is full.

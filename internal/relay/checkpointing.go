@@ -81,6 +81,7 @@ func (s *session) cover(now time.Time) covered {
 	if s.tracker.confirmable > point.Confirmable {
 		point.Confirmable = s.tracker.confirmable
 	}
+	point.Floor = max(point.Floor, s.tracker.floor)
 	if !s.tracker.committedAt.IsZero() {
 		point.CommittedAt = s.tracker.committedAt
 	}

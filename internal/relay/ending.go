@@ -51,7 +51,7 @@ func (s *session) settle(why error) {
 			return
 		}
 		s.advance()
-		s.startKeeping(now)
+		s.startParking(now)
 		s.startCheckpoint(now)
 	}
 }

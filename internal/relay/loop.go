@@ -55,8 +55,7 @@ func (s *session) turn(now time.Time) error {
 	s.confirm()
 	s.startCheckpoint(now)
 	s.startReconcile(now)
-	s.startKeeping(now)
-	s.startReleasing(now)
+	s.startParking(now)
 	return s.poisoned()
 }
 

@@ -166,7 +166,7 @@ func TestRowThatStillCannotBePublishedIsParkedAgain(t *testing.T) {
 	testkit.Eventually(t, 20*time.Second, func() bool {
 		return testkit.Value[int](t, l.url, "SELECT coalesce(max(attempts), 0)::int FROM tidegate.parked WHERE state = 'parked'") > 0
 	}, "it was not tried")
-	l.wantStates(t, "parked 1, releasing 2")
+	l.wantStates(t, "parked 1, held 2")
 	l.want(t, "a", "")
 	testkit.Exec(t, l.url, "UPDATE tidegate.parked SET state = 'discard' WHERE event_type = '1'")
 	l.want(t, "a", " 2*")

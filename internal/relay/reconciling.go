@@ -44,7 +44,8 @@ func (s *session) startReconcile(now time.Time) {
 		var err error
 		for _, q := range questions {
 			// A stream that was made again, or emptied, must not pass for one that stored nothing.
-			if err = s.bridge.conn.VerifyMark(bounded, q.stream, q.highest); err != nil {
+			err = s.twice(bounded, func(ctx context.Context) error { return s.bridge.conn.VerifyMark(ctx, q.stream, q.highest) })
+			if err != nil {
 				break
 			}
 			var tail *publish.Tail

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidegate-cdc/tidegate/internal/parking"
@@ -24,6 +25,7 @@ type releasing struct {
 	failed  map[string]error // aggregates whose turn in this batch is over: a row of theirs was refused
 	remove  []storedRow      // to be removed from the store
 	back    map[int64]string // refused again, and why
+	unsent  []int64          // behind these: they wait as before
 	hurried bool             // the batch moved something: more may have become possible
 }
 
@@ -46,11 +48,8 @@ const (
 // startReleasing does what is due in the store: it removes what is stored, returns what was refused, and when the batch
 // is done looks for more.
 func (s *session) startReleasing(now time.Time) {
-	if s.keeper == nil || s.busy || s.recount || now.Before(s.after) {
-		return
-	}
 	switch {
-	case len(s.remove) > 0 || len(s.back) > 0:
+	case len(s.remove) > 0 || len(s.back) > 0 || len(s.unsent) > 0:
 		s.settleReleased()
 	case s.out > 0 || s.stats.Rows == 0 || now.Sub(s.polled) < releaseEvery && !s.hurried:
 		if s.stats.Rows > 0 && now.Sub(s.asked) > statsEvery {
@@ -64,10 +63,7 @@ func (s *session) startReleasing(now time.Time) {
 
 // settleReleased brings the store up to what became of the batch.
 func (s *session) settleReleased() {
-	remove, back := make([]int64, len(s.remove)), maps.Clone(s.back)
-	for i, r := range s.remove {
-		remove[i] = r.id
-	}
+	remove, back, unsent := idsStored(s.remove), maps.Clone(s.back), slices.Clone(s.unsent)
 	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
 		if err := store.Released(ctx, remove); err != nil {
 			return nil, err
@@ -77,9 +73,12 @@ func (s *session) settleReleased() {
 				return nil, err
 			}
 		}
+		if err := store.Held(ctx, unsent); err != nil {
+			return nil, err
+		}
 		stats, err := store.Stats(ctx)
 		return func(now time.Time) error {
-			s.remove = s.remove[len(remove):]
+			s.remove, s.unsent = s.remove[len(remove):], s.unsent[len(unsent):]
 			for id := range back {
 				delete(s.back, id)
 			}
@@ -87,6 +86,14 @@ func (s *session) settleReleased() {
 			return nil
 		}, err
 	})
+}
+
+func idsStored(rows []storedRow) []int64 {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.id
+	}
+	return ids
 }
 
 func (s *session) askStats() {
@@ -147,7 +154,7 @@ func (s *session) release(b *batch, now time.Time) error {
 
 // leave counts a row out of its aggregate's rows in the store.
 func (s *session) leave(aggregate string, now time.Time) {
-	if h := s.held[aggregate]; h != nil {
+	if h := s.held[aggregate]; h != nil && !s.skip {
 		h.rows--
 		s.letGo(h, aggregate, now)
 	}
@@ -173,11 +180,14 @@ func (s *session) stayParked(r *row) {
 		s.log.Error("a parked row still cannot be published", "error", r.poison, "id", r.parked.id)
 		s.back[r.parked.id] = r.poison.Error()
 		s.failed[key] = r.poison
+	} else {
+		s.unsent = append(s.unsent, r.parked.id)
 	}
 	s.out--
 	if h := s.held[key]; h != nil && h.draining {
 		h.draining = false
 		for _, w := range h.waiting { // behind what stays
+			s.budget.goOn()
 			s.keep(w, h)
 		}
 		h.waiting = nil

@@ -177,6 +177,9 @@ func (s *session) leaveInTime(work context.Context, shutdown <-chan struct{}) {
 
 // whyEnded prefers the reason for which a session was left to what its work made of being left.
 func whyEnded(ctx context.Context, err error) error {
+	if isCoded(err) || isDrift(err) || isLost(err) { // found on the way out: it must not be passed over
+		return err
+	}
 	if cause := context.Cause(ctx); cause != nil && err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return cause
 	}

@@ -78,7 +78,7 @@ func (s *source) Oversize(e *slot.TooLargeError) error {
 			return nil
 		}
 		r.outbox = b.outbox
-		if b.drift == nil { // what is there of the row names it
+		if r.poison = b.drift; b.drift == nil { // what is there of the row names it
 			all := make(decoder.Tuple, len(e.Relation.Columns))
 			for i := copy(all, e.Prefix); i < len(all); i++ {
 				all[i].Kind = decoder.ValueNull
@@ -88,7 +88,9 @@ func (s *source) Oversize(e *slot.TooLargeError) error {
 	}
 	r.pub.Position = at
 	r.event.Position, r.event.CommittedAt, r.event.XID, r.event.Late = at, s.begin.CommitTime, s.begin.XID, ""
-	r.poison = e
+	if r.poison == nil {
+		r.poison = e
+	}
 	s.hold(r)
 	return nil
 }

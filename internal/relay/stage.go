@@ -173,7 +173,7 @@ func (g *stage) check(r *row) error {
 		g.budget.take(extra)
 	}
 	err := r.outbox.stream.Check(&r.pub.Msg, g.maxPayload)
-	if limit := (*publish.LimitError)(nil); errors.As(err, &limit) {
+	if limit := (*publish.LimitError)(nil); errors.As(err, &limit) || err != nil && r.parked != nil { // where a parked row came from is no matter of the stream's
 		r.poison, err = err, nil
 	}
 	return err

@@ -42,6 +42,7 @@ func (s *session) load(ctx context.Context) error {
 		return fromNATS(err)
 	}
 	sys := s.stream.System()
+	var srv *divergence.Server // where there is a history to compare
 	me := publish.Identity{SystemID: sys.ID, DatabaseOID: s.databaseOID, Database: sys.Database, Slot: s.bridge.slot.Slot}
 	switch {
 	case s.next == stepResume && (cp == nil || cp.Phase != ""):
@@ -49,16 +50,30 @@ func (s *session) load(ctx context.Context) error {
 	case cp == nil || cp.Phase != "":
 		cp, err = s.firstCheckpoint(ctx, cp, me)
 	default:
-		srv := &divergence.Server{Identity: me, Timeline: sys.Timeline, WALEnd: sys.WALEnd, Confirmed: s.confirmed, History: s.history}
+		srv = &divergence.Server{Identity: me, Timeline: sys.Timeline, WALEnd: sys.WALEnd, Confirmed: s.confirmed, History: s.history}
 		err = s.listParted(ctx, cp, srv, compare(cp, srv))
 	}
 	if err != nil {
 		return err
 	}
 	s.saved = *cp
+	s.tracker.barrier(cp.Floor)
 	for _, st := range s.streams {
 		if err := s.readTail(ctx, st); err != nil {
 			return err
+		}
+	}
+	return s.compareTails(ctx, cp, srv)
+}
+
+// compareTails looks whether the server has what was published behind the checkpoint too: its ids may be used again.
+func (s *session) compareTails(ctx context.Context, cp *publish.Checkpoint, srv *divergence.Server) error {
+	if srv == nil {
+		return nil
+	}
+	for _, st := range s.streams {
+		if why := srv.Lacks(s.stage.tails[st].Newest); why != "" {
+			return s.listParted(ctx, cp, srv, &divergence.PartedError{Source: cp.Source, W: cp.W, Why: why})
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ const (
 func (w *watching) begin(ctx context.Context, st *publish.Stream, seen publish.Witness, m publish.Mark) error {
 	watch := st.Watch(seen)
 	w.watches = append(w.watches, watch)
-	return watch.Look(ctx, m)
+	return w.twice(ctx, func(ctx context.Context) error { return watch.Look(ctx, m) })
 }
 
 // witnesses gives what the streams were last seen to hold.
