@@ -17,12 +17,12 @@ demo: setup build ## watch events go from a throwaway PostgreSQL to JetStream (D
 build: ## build bin/tidegate
 	go build -o bin/tidegate ./cmd/tidegate
 
-# What runs the built program needs no race detector in the test itself.
+# What runs the built program needs no race detector in the test itself. Four packages at once: they mostly wait.
 BUILT := ./test/... ./bench/... ./docs/...
 
 test: setup ## run every test, those of the packages with the race detector (FLAGS='-run Name -v')
-	go test -race -timeout 12m $(FLAGS) $$(go list ./... | grep -vE '/(test|bench|docs)(/|$$)')
-	go test -timeout 12m $(FLAGS) $(BUILT)
+	go test -race -p 4 -timeout 12m $(FLAGS) $$(go list ./... | grep -vE '/(test|bench|docs)(/|$$)')
+	go test -p 4 -timeout 12m $(FLAGS) $(BUILT)
 
 test-versions: setup ## run the protocol tests on every supported PostgreSQL and nats-server (ONLY='13 18 nats-2.9.10')
 	@scripts/test-versions.sh
