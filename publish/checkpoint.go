@@ -55,6 +55,11 @@ type Identity struct {
 	Slot        string `json:"slot"`
 }
 
+// String names the slot for an operator.
+func (i Identity) String() string {
+	return fmt.Sprintf("system %s, database %s (%d), slot %s", i.SystemID, i.Database, i.DatabaseOID, i.Slot)
+}
+
 // PhaseInitial is the Phase of a first start that publishes existing rows.
 const PhaseInitial = "initial"
 

@@ -121,7 +121,7 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 	if writeTimeout == 0 {
 		writeTimeout = 4 * time.Second
 	}
-	c.dialer = newDialer(dialTimeout(ctx), writeTimeout)
+	c.dialer = newDialer(dialTimeout(ctx), writeTimeout, cfg.Fence)
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
 		nats.ReconnectBufSize(-1),
@@ -138,9 +138,6 @@ func (c *Conn) options(ctx context.Context, cfg Config, h Hooks) ([]nats.Option,
 		nats.ReconnectHandler(c.onReconnect(h)),
 		nats.ErrorHandler(c.onError(h)),
 		nats.ClosedHandler(c.onClosed(h)),
-	}
-	if cfg.Fence != nil {
-		opts = append(opts, nats.SetCustomDialer(&fenced{c.dialer, cfg.Fence}))
 	}
 	if cfg.InboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))

@@ -74,7 +74,7 @@ func Read(ctx context.Context, tx pgx.Tx, t Table, each func(*event.Binding, dec
 	if err != nil {
 		return err
 	}
-	order, err := t.order(columns)
+	order, err := t.order(binding)
 	if unordered := (*OrderError)(nil); errors.As(err, &unordered) {
 		var rows bool
 		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+name+")").Scan(&rows); err != nil {
@@ -141,7 +141,8 @@ func toColumns(fields []pgconn.FieldDescription) []event.Column {
 	return columns
 }
 
-func (t Table) order(columns []event.Column) (string, error) {
+func (t Table) order(b *event.Binding) (string, error) {
+	columns := b.Columns()
 	want := t.OrderBy
 	for _, c := range columns {
 		switch {
@@ -154,12 +155,8 @@ func (t Table) order(columns []event.Column) (string, error) {
 	if want != "" {
 		return "", &event.SchemaError{Table: t.Name, Column: want, Reason: "it is named by order_by, but the table does not have it"}
 	}
-	id := t.Columns.ID
-	if id == "" {
-		id = event.DefaultColumns(t.Kind).ID
-	}
 	for _, c := range columns {
-		if c.Name == id && (c.TypeOID == pgtype.Int8OID || c.TypeOID == pgtype.Int4OID || c.TypeOID == pgtype.Int2OID) {
+		if c.Name == b.IDColumn() && (c.TypeOID == pgtype.Int8OID || c.TypeOID == pgtype.Int4OID || c.TypeOID == pgtype.Int2OID) {
 			return c.Name, nil
 		}
 	}

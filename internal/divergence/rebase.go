@@ -88,7 +88,7 @@ func (p *Plan) noCheckpoint(streams []Stream) {
 // otherDatabase begins anew at the slot: positions of another system tell nothing.
 func (p *Plan) otherDatabase(cp *publish.Checkpoint, s *Server, streams []Stream, marks map[string]publish.Mark) {
 	p.find("rows that were committed before the slot's position and are not in the streams. Positions begin anew: they do not compare with those of events that are stored already",
-		"the checkpoint belongs to %s, this is %s", describe(cp.Identity), describe(s.Identity))
+		"the checkpoint belongs to %s, this is %s", cp.Identity, s.Identity)
 	p.exact(streams)
 	for _, st := range streams {
 		marks[st.Name] = publish.Mark{Seq: st.Last}
@@ -108,7 +108,7 @@ func (p *Plan) exact(streams []Stream) {
 
 func (p *Plan) sameDatabase(cp *publish.Checkpoint, s *Server, streams []Stream, marks *map[string]publish.Mark) {
 	if cp.Identity.Slot != s.Identity.Slot || cp.Identity.Database != s.Identity.Database {
-		p.find("", "the checkpoint belongs to %s, this is %s", describe(cp.Identity), describe(s.Identity))
+		p.find("", "the checkpoint belongs to %s, this is %s", cp.Identity, s.Identity)
 	}
 	parted := s.Parted(cp)
 	switch {
@@ -191,8 +191,4 @@ func when(t time.Time) string {
 		return "no row yet"
 	}
 	return t.UTC().Format(time.RFC3339)
-}
-
-func describe(i publish.Identity) string {
-	return fmt.Sprintf("system %s, database %s (%d), slot %s", i.SystemID, i.Database, i.DatabaseOID, i.Slot)
 }

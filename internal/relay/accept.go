@@ -63,7 +63,7 @@ func alive(cp *publish.Checkpoint, srv *divergence.Server, now time.Time) error 
 	return &exit.Error{
 		Code: exit.Drift,
 		Err: fmt.Errorf("accept divergence: the checkpoint of source %q belongs to %s, this is %s, and it was written at %s: that bridge may be running",
-			cp.Source, describe(cp.Identity), describe(srv.Identity), cp.WrittenAt.UTC().Format(time.RFC3339)),
+			cp.Source, cp.Identity, srv.Identity, cp.WrittenAt.UTC().Format(time.RFC3339)),
 		Hint: "a copy of production must not publish as production: set source.name. Only where this is the same database after an upgrade, stop the old bridge and try again in a minute",
 	}
 }

@@ -94,7 +94,7 @@ func (s *session) count(aggregates []parking.Aggregate, now time.Time) {
 // startRecount looks what is in the store after a job of which nobody knows what it did.
 func (s *session) startRecount() {
 	gone := idsStored(s.remove)
-	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
+	s.changing(func(ctx context.Context, store *parking.Store) (result, error) {
 		if err := store.Released(ctx, gone); err != nil { // some of them may be removed already
 			return nil, err
 		}
@@ -102,13 +102,11 @@ func (s *session) startRecount() {
 		if err != nil {
 			return nil, err
 		}
-		stats, err := store.Stats(ctx)
 		return func(now time.Time) error {
 			s.recount, s.remove = false, s.remove[len(gone):]
 			s.count(aggregates, now)
-			s.setStats(stats, now)
 			return nil
-		}, err
+		}, nil
 	})
 }
 
@@ -161,9 +159,9 @@ func (s *session) putAside(refused *row, now time.Time) {
 		later, h.waiting = h.waiting, nil
 	}
 	for _, r := range s.lanes.Withdraw(&refused.pub) {
-		if own := rowOf(r); own.parked != nil {
+		if own := rowOf(r); own.parked != 0 {
 			s.lanes.Kept(r)
-			s.stayParked(own)
+			s.stayParked(own, now)
 		} else {
 			s.place(own, now)
 		}
@@ -207,7 +205,7 @@ func (s *session) startKeeping(now time.Time) {
 	}
 	s.lastKept = true
 	batch := s.queue[:s.batchSize()]
-	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
+	s.changing(func(ctx context.Context, store *parking.Store) (result, error) {
 		rows := make([]parking.Row, len(batch))
 		for i, r := range batch {
 			rows[i] = toKeep(r)
@@ -222,8 +220,7 @@ func (s *session) startKeeping(now time.Time) {
 				return nil, err
 			}
 		}
-		stats, err := store.Stats(ctx)
-		return func(now time.Time) error { return s.haveKept(batch, inserted, there, lsn, stats, now) }, err
+		return func(now time.Time) error { return s.haveKept(batch, inserted, there, lsn, now) }, nil
 	})
 }
 
@@ -236,6 +233,24 @@ func (s *session) batchSize() int {
 	}
 	return len(s.queue)
 }
+
+// changing is keeping for a job after which the store holds something else: what, is shown.
+func (s *session) changing(job func(context.Context, *parking.Store) (result, error)) {
+	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
+		done, err := job(ctx, store)
+		if err != nil {
+			return nil, err
+		}
+		stats, err := store.Stats(ctx)
+		return func(now time.Time) error {
+			s.setStats(stats, now)
+			return done(now)
+		}, err
+	})
+}
+
+// nothing is the result of a job that leaves the loop nothing to do.
+func nothing(time.Time) error { return nil }
 
 // keeping runs one job on the keeper and hands its result to the loop. What fails for now is tried again.
 func (s *session) keeping(job func(context.Context, *parking.Store) (result, error)) {
@@ -278,14 +293,13 @@ func (s *session) notKept(err error, now time.Time) error {
 
 // haveKept finishes rows that are durable in the store. there is what the store holds, where some of them were there
 // before.
-func (s *session) haveKept(batch []*row, inserted []bool, there []parking.Aggregate, lsn decoder.LSN, stats parking.Stats, now time.Time) error {
+func (s *session) haveKept(batch []*row, inserted []bool, there []parking.Aggregate, lsn decoder.LSN, now time.Time) error {
 	s.most = keepBatch
 	s.queue = s.queue[len(batch):] // batch is the same memory: nothing may be moved in it
 	if len(s.queue) == 0 {
 		s.queue = nil
 	}
 	s.tracker.barrier(lsn)
-	s.setStats(stats, now)
 	poison := 0
 	for i, r := range batch {
 		s.lanes.Kept(&r.pub)

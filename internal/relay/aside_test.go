@@ -48,7 +48,7 @@ func TestOnlyWhatWasKeptIsFinished(t *testing.T) {
 	for _, r := range rows[3:] {
 		s.setAside(r, now)
 	}
-	if err := s.haveKept(batch, []bool{true, true, true}, nil, 100, parking.Stats{}, now); err != nil {
+	if err := s.haveKept(batch, []bool{true, true, true}, nil, 100, now); err != nil {
 		t.Fatal(err)
 	}
 	for n, r := range rows {
@@ -74,7 +74,7 @@ func TestAggregateStaysHeldWhenRowsWereKeptWithoutAnAnswer(t *testing.T) {
 	}
 	s.count(nil, now) // the commit is not visible yet
 	there := []parking.Aggregate{{Key: []byte(key), Rows: 1}}
-	if err := s.haveKept(s.queue[:1], []bool{false}, there, 100, parking.Stats{}, now); err != nil {
+	if err := s.haveKept(s.queue[:1], []bool{false}, there, 100, now); err != nil {
 		t.Fatal(err)
 	}
 	if h := s.held[key]; h == nil || h.rows != 1 {

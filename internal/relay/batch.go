@@ -113,7 +113,7 @@ func (b *batch) announce(ctx context.Context) error {
 		var ids []int64
 		for _, r := range b.rows {
 			if r.outbox.stream == st {
-				ids = append(ids, r.parked.id)
+				ids = append(ids, r.parked)
 			}
 		}
 		if err := b.store.Releasing(ctx, ids, st.Name, end); err != nil {
@@ -146,7 +146,7 @@ func (b *Bridge) fromStore(ctx context.Context, conn *pgx.Conn, p *parking.Row) 
 		return nil, &staysError{err.Error()}
 	}
 	r := b.pool.get()
-	r.outbox, r.parked = o, &parkedRow{id: p.ID}
+	r.outbox, r.parked = o, p.ID
 	r.poison = binding.Fill(&r.event, values)
 	r.pub.Late = true
 	r.pub.Position, _ = event.ParsePosition(p.Position) // a row that was read from its table has none

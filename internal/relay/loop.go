@@ -124,14 +124,14 @@ func (s *session) stored(r *publish.Row, now time.Time) {
 	m := s.bridge.metrics
 	m.publish.Observe(now.Sub(r.Sent).Seconds())
 	own := rowOf(r)
-	if !own.event.CommittedAt.IsZero() && own.parked == nil {
+	if !own.event.CommittedAt.IsZero() && own.parked == 0 {
 		m.commitToAck.Observe(max(0, now.Sub(own.event.CommittedAt).Seconds()))
 	}
 	m.eventType(own.event.EventType).Inc()
 	if r.Duplicate {
 		m.duplicates.Inc()
 	}
-	if own.parked != nil {
+	if own.parked != 0 {
 		s.released(own, now)
 	}
 }
@@ -204,7 +204,7 @@ func (s *session) admit(now time.Time) {
 			return
 		case it.row == nil:
 			s.tracker.addMark(it.mark, it.end)
-		case it.row.parked != nil:
+		case it.row.parked != 0:
 			s.readmit(it.row, now)
 		case it.row.pub.Done:
 			s.lanes.Skip(it.row.pub.Stream, it.row.pub.Position)

@@ -151,12 +151,8 @@ func ofAnother(cp *publish.Checkpoint, here publish.Identity) error {
 	return &exit.Error{
 		Code: exit.Drift,
 		Err: fmt.Errorf("compare checkpoint of source %q: it belongs to %s, this is %s",
-			cp.Source, describe(cp.Identity), describe(here)),
+			cp.Source, cp.Identity, here),
 		Hint: "two databases into one NATS need two names: set source.name; a copy of production must not publish as production. " +
 			"Only where this is the same database after an upgrade: tidegate accept",
 	}
-}
-
-func describe(i publish.Identity) string {
-	return fmt.Sprintf("system %s, database %s (%d), slot %s", i.SystemID, i.Database, i.DatabaseOID, i.Slot)
 }

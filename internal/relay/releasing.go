@@ -22,7 +22,7 @@ const lateParked = "parked"
 type releasing struct {
 	polled  time.Time
 	out     int              // rows of the batch that are on their way
-	failed  map[string]error // aggregates whose turn in this batch is over: a row of theirs was refused
+	failed  map[string]bool  // aggregates whose turn in this batch is over: a row of theirs was refused
 	remove  []storedRow      // to be removed from the store
 	back    map[int64]string // refused again, and why
 	unsent  []int64          // behind these: they wait as before
@@ -33,11 +33,6 @@ type releasing struct {
 type storedRow struct {
 	id        int64
 	aggregate string
-}
-
-// parkedRow is what a row from the store is known by there.
-type parkedRow struct {
-	id int64
 }
 
 const (
@@ -64,7 +59,7 @@ func (s *session) startReleasing(now time.Time) {
 // settleReleased brings the store up to what became of the batch.
 func (s *session) settleReleased() {
 	remove, back, unsent := idsStored(s.remove), maps.Clone(s.back), slices.Clone(s.unsent)
-	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
+	s.changing(func(ctx context.Context, store *parking.Store) (result, error) {
 		if err := store.Released(ctx, remove); err != nil {
 			return nil, err
 		}
@@ -76,15 +71,13 @@ func (s *session) settleReleased() {
 		if err := store.Held(ctx, unsent); err != nil {
 			return nil, err
 		}
-		stats, err := store.Stats(ctx)
-		return func(now time.Time) error {
+		return func(time.Time) error {
 			s.remove, s.unsent = s.remove[len(remove):], s.unsent[len(unsent):]
 			for id := range back {
 				delete(s.back, id)
 			}
-			s.setStats(stats, now)
 			return nil
-		}, err
+		}, nil
 	})
 }
 
@@ -97,10 +90,7 @@ func idsStored(rows []storedRow) []int64 {
 }
 
 func (s *session) askStats() {
-	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
-		stats, err := store.Stats(ctx)
-		return func(now time.Time) error { s.setStats(stats, now); return nil }, err
-	})
+	s.changing(func(context.Context, *parking.Store) (result, error) { return nothing, nil })
 }
 
 // lookForReleasable reads what may go on. Only rows that the checkpoint covers are let out: earlier rows of their
@@ -114,7 +104,7 @@ func (s *session) lookForReleasable() {
 	s.keeping(func(ctx context.Context, store *parking.Store) (result, error) {
 		rows, err := store.Releasable(ctx, upto, true, s.skip, releaseBatch)
 		if err != nil || len(rows) == 0 {
-			return func(time.Time) error { return nil }, err
+			return nothing, err
 		}
 		b := batch{session: s, store: store, ends: ends}
 		err = b.prepare(ctx, rows)
@@ -124,7 +114,7 @@ func (s *session) lookForReleasable() {
 
 // release takes a batch that is ready.
 func (s *session) release(b *batch, now time.Time) error {
-	s.polled, s.hurried, s.failed = now, true, map[string]error{}
+	s.polled, s.hurried, s.failed = now, true, map[string]bool{}
 	for _, key := range b.gone {
 		s.leave(key, now)
 	}
@@ -162,42 +152,36 @@ func (s *session) leave(aggregate string, now time.Time) {
 
 // readmit takes a row of the batch from the stage.
 func (s *session) readmit(r *row, now time.Time) {
-	switch {
-	case s.failed[string(r.pub.Aggregate)] != nil && hasAggregate(r):
-		s.stayParked(r)
-	case r.poison != nil:
-		s.stayParked(r)
-	default:
-		s.lanes.Add(&r.pub, now)
+	if r.poison != nil || hasAggregate(r) && s.failed[string(r.pub.Aggregate)] {
+		s.stayParked(r, now)
+		return
 	}
+	s.lanes.Add(&r.pub, now)
 }
 
 // stayParked returns a row of the batch to the store: the first that is refused with the reason, and what is behind it in
 // its aggregate as it was.
-func (s *session) stayParked(r *row) {
+func (s *session) stayParked(r *row, now time.Time) {
 	key := string(r.pub.Aggregate)
 	if r.poison != nil {
-		s.log.Error("a parked row still cannot be published", "error", r.poison, "id", r.parked.id)
-		s.back[r.parked.id] = r.poison.Error()
-		s.failed[key] = r.poison
+		s.log.Error("a parked row still cannot be published", "error", r.poison, "id", r.parked)
+		s.back[r.parked] = r.poison.Error()
+		s.failed[key] = true
 	} else {
-		s.unsent = append(s.unsent, r.parked.id)
+		s.unsent = append(s.unsent, r.parked)
 	}
 	s.out--
 	if h := s.held[key]; h != nil && h.draining {
-		h.draining = false
-		for _, w := range h.waiting { // behind what stays
-			s.budget.goOn()
-			s.keep(w, h)
-		}
-		h.waiting = nil
+		waiting := h.waiting
+		h.draining, h.waiting = false, nil
+		s.goOn(waiting, now) // into the store, behind what stays
 	}
 	s.finishRow(&r.pub)
 }
 
 // released takes note that a row of the batch is stored.
 func (s *session) released(r *row, now time.Time) {
-	s.remove = append(s.remove, storedRow{r.parked.id, string(r.pub.Aggregate)})
+	s.remove = append(s.remove, storedRow{r.parked, string(r.pub.Aggregate)})
 	s.out--
 	if hasAggregate(r) {
 		s.leave(string(r.pub.Aggregate), now)

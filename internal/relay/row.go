@@ -20,9 +20,9 @@ type row struct {
 	outbox *outbox
 	// poison says why the row cannot be published.
 	poison error
-	whole  *whole     // of a row that could not be read as configured
-	ord    int64      // its place before all rows of the stream, when it was read from its table
-	parked *parkedRow // it comes from the store
+	whole  *whole // of a row that could not be read as configured
+	ord    int64  // its place before all rows of the stream, when it was read from its table
+	parked int64  // its number in the store that it comes from; 0: it comes from elsewhere
 }
 
 // fill reads the row's values. One that is poison keeps all of them: what makes it readable may be another mapping.
@@ -103,7 +103,7 @@ func (p *rowPool) put(r *row) {
 		return
 	}
 	r.pub.Reset()
-	r.outbox, r.poison, r.whole, r.ord, r.parked = nil, nil, nil, 0, nil
+	r.outbox, r.poison, r.whole, r.ord, r.parked = nil, nil, nil, 0, 0
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if held := p.held + r.memory(); len(p.free) < maxFree && held <= maxFreeBytes {

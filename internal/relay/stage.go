@@ -106,7 +106,7 @@ func (g *stage) identify(r *row) {
 // stored marks a row that came again from the slot and is in the stream's tail.
 func (g *stage) stored(r *row) bool {
 	tail := g.tails[r.pub.Stream]
-	if tail == nil || tail.Count == 0 || r.parked != nil {
+	if tail == nil || tail.Count == 0 || r.parked != 0 {
 		return false
 	}
 	g.key = event.AppendMsgID(g.key[:0], g.source, r.event.Table.Name, r.event.ID)
@@ -173,7 +173,7 @@ func (g *stage) check(r *row) error {
 		g.budget.take(extra)
 	}
 	err := r.outbox.stream.Check(&r.pub.Msg, g.maxPayload)
-	if limit := (*publish.LimitError)(nil); errors.As(err, &limit) || err != nil && r.parked != nil { // where a parked row came from is no matter of the stream's
+	if limit := (*publish.LimitError)(nil); errors.As(err, &limit) || err != nil && r.parked != 0 { // where a parked row came from is no matter of the stream's
 		r.poison, err = err, nil
 	}
 	return err

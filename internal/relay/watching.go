@@ -49,23 +49,21 @@ func (w *watching) witnesses() map[string]publish.Witness {
 
 // glance gives an error unless all streams still are those that acknowledged the marks.
 func (w *watching) glance(ctx context.Context, marks map[*publish.Stream]publish.Mark) error {
-	return w.twice(ctx, func(ctx context.Context) error { return w.each(ctx, marks, glanceAt) })
+	return w.twice(ctx, func(ctx context.Context) error {
+		return w.each(func(watch *publish.Watch) error { return watch.Glance(ctx, marks[watch.Stream()]) })
+	})
 }
 
-func (w *watching) each(ctx context.Context, marks map[*publish.Stream]publish.Mark, look func(context.Context, *publish.Watch, publish.Mark) error) error {
+func (w *watching) each(look func(*publish.Watch) error) error {
 	w.looking.Lock()
 	defer w.looking.Unlock()
 	for _, watch := range w.watches {
-		if err := look(ctx, watch, marks[watch.Stream()]); err != nil {
+		if err := look(watch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-func glanceAt(ctx context.Context, w *publish.Watch, m publish.Mark) error { return w.Glance(ctx, m) }
-
-func lookAt(ctx context.Context, w *publish.Watch, m publish.Mark) error { return w.Look(ctx, m) }
 
 // twice believes a loss only when it is seen twice. From the first time on nothing is confirmed.
 func (w *watching) twice(ctx context.Context, look func(context.Context) error) error {
@@ -117,7 +115,8 @@ func (s *session) look(work context.Context, marks map[*publish.Stream]publish.M
 	ctx, cancel := context.WithTimeout(work, lookTimeout)
 	defer cancel()
 	return s.twice(ctx, func(ctx context.Context) error {
-		if err := s.each(ctx, marks, lookAt); err != nil {
+		err := s.each(func(watch *publish.Watch) error { return watch.Look(ctx, marks[watch.Stream()]) })
+		if err != nil {
 			return err
 		}
 		return s.bridge.points.Verify(ctx)
